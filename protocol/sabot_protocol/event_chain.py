@@ -35,7 +35,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     # from boot, n; to boot, n; count; index; hash before, hash after
     Lost = tuple[int, int, int, int, int, int, bytes, bytes]
-    State = tuple[int, bytes, bytes, tuple[int, int], int, bytes]
+    State = tuple[int, bytes, bytes, tuple[int, int], bytes, int, bytes]
 
 
 def first_hash(serial: bytes, memory_id: bytes, boot_id: int) -> bytes:
@@ -53,6 +53,7 @@ class EventChain:
         self.saved = True
         self.index = 0  # of the last event; 0 while it is in no chain
         self.hash = NO_HASH  # up to the last event
+        self.first_hash = NO_HASH  # before the first event of a chain that began in this boot
         self._key = _NO_KEY  # for the next event
         self.last = (0, 0)  # boot id and n of the last event
         self.acknowledged = (0, 0)
@@ -83,7 +84,7 @@ class EventChain:
         Nothing is saved before that event. ``abort`` goes back to the chain before.
         """
         self.index = 0
-        self.hash = hash
+        self.hash = self.first_hash = hash
         self._key = sha256(key).digest()
         self._acknowledged_index = 0
         self._acknowledged_hash = NO_HASH
@@ -91,13 +92,14 @@ class EventChain:
     def state(self) -> "State":
         """What ``begin`` and ``extend`` change, for ``abort``."""
         return (
-            self.index, self.hash, self._key, self.last, self._acknowledged_index, self._acknowledged_hash
+            self.index, self.hash, self._key, self.last, self.first_hash,
+            self._acknowledged_index, self._acknowledged_hash,
         )  # fmt: skip
 
     def abort(self, state: "State") -> None:
         """Go back to a state whose next event was never shown to anybody."""
-        self.index, self.hash, self._key, self.last = state[:4]
-        self._acknowledged_index, self._acknowledged_hash = state[4:]
+        self.index, self.hash, self._key, self.last, self.first_hash = state[:5]
+        self._acknowledged_index, self._acknowledged_hash = state[5:]
 
     def tag(self, event: bytes) -> bytes:
         """The tag of the next event, given without its tag. ``extend`` must succeed before it is shown."""

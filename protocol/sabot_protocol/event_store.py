@@ -7,6 +7,7 @@ acknowledged them are a gap as well.
 """
 
 import struct
+from hashlib import sha256
 
 from sabot_protocol.codec import enum_number
 from sabot_protocol.errors import MemoryFailed
@@ -18,7 +19,6 @@ REBOOT = enum_number("GapReason", "reboot")
 
 RESERVE = 24  # places kept for what a command, once begun, and the machine itself may still report
 
-HASH_SIZE = 32
 _BOOTS = 8
 _TO_REPORT = 3  # events that name a gap: a checkpoint, the gap, a checkpoint
 
@@ -39,7 +39,10 @@ class EventStore:
         self.chain = chain
         self._capacity = capacity
         self._kept: list[bytes] = []  # as they are hashed: one object each, which spares a board 2 KB
-        self._hashes = bytearray(HASH_SIZE * capacity)  # the chain's hash up to each event that is kept
+        # Up to the newest event that was acknowledged or overwritten: its number, and the chain's hash. To go
+        # on from here takes one hash an event; a hash for each event that is kept would take 2 KB of a board.
+        self._done = 0
+        self._done_hash = chain.hash
         self._overflow: Lost | None = None  # what was overwritten unacknowledged and is not reported yet
         self.boot_id = boot_id
         self.last = 0
@@ -80,14 +83,12 @@ class EventStore:
                 chain.abort(before)
                 raise
         self.last = n
-        slot = HASH_SIZE * ((n - 1) % self._capacity)
         if len(self._kept) >= self._capacity:
-            overwritten = n - self._capacity
-            if overwritten > self.acknowledged:
+            overwritten = self._kept.pop(0)
+            if n - self._capacity > self.acknowledged:
                 self.lost += 1
-                self._note_overflow(overwritten, bytes(self._hashes[slot : slot + HASH_SIZE]))
-            self._kept.pop(0)
-        self._hashes[slot : slot + HASH_SIZE] = chain.hash
+                self._pass_over(overwritten)
+                self._note_overflow(self._done, self._done_hash)
         self._kept.append(event)
         return n
 
@@ -102,10 +103,19 @@ class EventStore:
             return
         self.acknowledged = n
         if n >= self.first:
-            slot = HASH_SIZE * ((n - 1) % self._capacity)
-            index = self._index_of(n)
-            hash = bytes(self._hashes[slot : slot + HASH_SIZE]) if index else NO_HASH
-            self.chain.acknowledge(boot_id, n, index, hash)
+            while self._done < n:
+                self._pass_over(self._kept[self._done + 1 - self.first])
+            self.chain.acknowledge(boot_id, n, self._index_of(n), self._done_hash)
+
+    def _pass_over(self, event: bytes) -> None:
+        """The event after ``_done`` is acknowledged or overwritten."""
+        self._done += 1
+        index = self._index_of(self._done)
+        if index:
+            before = self.chain.first_hash if index == 1 else self._done_hash
+            self._done_hash = sha256(before + event).digest()
+        else:
+            self._done_hash = NO_HASH
 
     def _index_of(self, n: int) -> int:
         """The chain index of an event of this boot; 0 if it is in no chain or in the one before."""

@@ -1,8 +1,9 @@
 """The chain of events: hashes, keys and tags, checkpoints, named gaps, power cuts, keys in the chip."""
 
 import struct
+from hashlib import sha256
 
-from chained import BEGUN, CHECKPOINT, HEAD, LOST, BrokenChain, Follower, events_of, key_of
+from chained import BEGUN, CHECKPOINT, HEAD, LOST, BrokenChain, Follower, events_of, key_of, name_of
 from pair import Pair
 from world import KEY, SERIAL, Rng
 
@@ -10,7 +11,8 @@ from sabot_firmware.critical import CriticalMemory
 from sabot_protocol.codec import CODEC, enum_number
 from sabot_protocol.device_port import DevicePort
 from sabot_protocol.device_protocol import DeviceIdentity, DeviceProtocol, Executor
-from sabot_protocol.event_chain import EventChain
+from sabot_protocol.errors import MemoryFailed
+from sabot_protocol.event_chain import EventChain, first_hash
 from sabot_protocol.handshake import ClearExchange
 from sabot_protocol.key_store import KeyStore
 from sabot_protocol.notifications import EventReceived
@@ -435,6 +437,24 @@ def test_provisioning_whose_chain_cannot_be_saved_changes_nothing():
     assert ask_provision(port, 1000).failure == "memory_failed"
     assert not device.chain.begun()
     assert device.keys.get(DEVICE) is None
+
+
+def test_a_new_chain_that_cannot_be_saved_leaves_the_hash_of_the_acknowledged_event_right():
+    chip = SimFram(CHIP)
+    device = chained_device(chip, Rng(4))
+    seen = [each for each in events_of(device) if device.events._index_of(name_of(each)[1])]
+    chip.failing = 1 << 30
+    try:
+        device.begin_chain(PROVISIONED, b"another first key, 32 bytes long")
+        raise AssertionError("the chain was begun")
+    except MemoryFailed:
+        chip.failing = 0
+    device.acknowledge(device.boot_id, name_of(seen[-1])[1])
+    device.emit("located", 1)
+    hash = first_hash(SERIAL, device.memory_id, device.boot_id)
+    for each in seen:
+        hash = sha256(hash + each).digest()
+    assert CriticalMemory(chip).load("chain")[56:88] == hash
 
 
 # -- keys in the chip -----------------------------------------------------------------------------
