@@ -66,7 +66,7 @@ def test_a_table_that_people_run_through_the_session(seed: int) -> None:
 
 @pytest.mark.slow
 def test_a_record_that_is_not_synchronised_is_found_by_a_loss_of_power() -> None:
-    outages = tuple(Trouble(20.0 + 25 * n, "computer_loses_power", 5.0) for n in range(4))
+    outages = tuple(Trouble(20.0 + 13 * n, "computer_loses_power", 3.0) for n in range(8))
     scenario = replace(draw(1, minutes=2), faults=(), troubles=outages, session=True)
     assert run(scenario).problems == []
     with PLANTS["record-not-synchronised"][1]():
