@@ -57,6 +57,26 @@ def test_the_journal_holds_a_chain_that_the_regulators_key_proves(
         Follower(bytes.fromhex(kept["serial"])).boot([*events[: last - 1], bytes(changed), *events[last:]])
 
 
+def test_the_verifier_proves_a_real_devices_events_with_the_regulators_key(
+    sabot: Sabot, tmp_path: Path, home: Path
+) -> None:
+    target = Tcp(tmp_path)
+    file = tmp_path / "regulator.json"
+    kept = provisioned(sabot, target, file)
+    device = ("--device", target.listener.url, "--simulator")
+    assert sabot("status", *device).code == 0
+    target.close()
+    (journal,) = (home / "journals" / "simulators").glob("*.db")
+    assert "without K_0 nothing of the device is proved" in sabot("evidence", "verify", journal).out
+    told = sabot("evidence", "verify", journal, "--chain-key", file)
+    assert (told.code, "proved: events of the device up to link " in told.out) == (0, True), told.out
+    other = {**kept, "key": kept["key"][::-1]}
+    (tmp_path / "other.json").write_text(json.dumps(other), encoding="utf-8")
+    forged = sabot("evidence", "verify", journal, "--chain-key", tmp_path / "other.json")
+    assert forged.code != 0
+    assert "has a wrong tag: the device did not make it" in forged.out
+
+
 def test_the_key_is_only_in_its_file(sabot: Sabot, tmp_path: Path, home: Path) -> None:
     target = Tcp(tmp_path)
     key = bytes.fromhex(provisioned(sabot, target, tmp_path / "regulator.json")["key"])

@@ -178,7 +178,7 @@ def events_never_dropped() -> Iterator[None]:
     """The device keeps every event of a boot in memory."""
 
     def begin(original: Callable[..., None], self: EventStore, *arguments: Any) -> None:
-        original(self, *arguments[:3], 1 << 30)
+        original(self, *arguments[:-1], 1 << 30)
 
     with _around(EventStore, "__init__", begin):
         yield
