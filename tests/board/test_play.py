@@ -70,6 +70,6 @@ def test_a_jam_of_the_shoe_voids_the_round_and_is_cleared(opened: Table, fault: 
 
 def test_a_door_stops_its_half_and_only_that(opened: Table) -> None:
     opened.device.machine.open_door(hardware.SHUFFLER_DOOR)
-    opened.device.run_for(50_000)
+    opened.device.run_for(100_000)
     assert opened.device.shuffler_state == shuffler.JAMMED
     assert opened.device.shoe_state == shoe.READY
