@@ -1,11 +1,13 @@
 """Rewriting what a table wrote, and what the verifier says of it."""
 
+import sqlite3
 from pathlib import Path
 
 from tests.evidence.campaign import verdict
 from tests.evidence.edits import opened
 
 from sabot_evidence import verifier
+from sabot_protocol.codec import CODEC
 
 
 def words(paths: list[Path], lines: tuple[str, ...] = ()) -> set[str]:
@@ -55,3 +57,20 @@ def other_round(record: Path) -> int:
             """UPDATE rows SET body = replace(body, '"round":1}', '"round":2}') WHERE number = ?""", (number,)
         )
     return int(number)
+
+
+def checkpoint_after(journal: Path, event: int) -> int:
+    """The link of the device's next checkpoint."""
+    find = "SELECT id FROM events WHERE message = ? AND id > ? ORDER BY id"
+    db = sqlite3.connect(journal)
+    (checkpoint,) = db.execute(find, (CODEC.named("chain_checkpoint").id, event)).fetchone()
+    db.close()
+    return link_of(journal, checkpoint)
+
+
+def link_of(journal: Path, event: int) -> int:
+    """The link of an event."""
+    db = sqlite3.connect(journal)
+    (link,) = db.execute("SELECT link FROM chain WHERE kind = 'E' AND id = ?", (event,)).fetchone()
+    db.close()
+    return int(link)

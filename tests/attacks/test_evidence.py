@@ -3,18 +3,16 @@
 import json
 import re
 import shutil
-import sqlite3
 from pathlib import Path
 
 import pytest
-from tests.attacks.rewriting import other_round, sql, words
+from tests.attacks.rewriting import checkpoint_after, link_of, other_round, sql, words
 from tests.evidence.campaign import verdict
 from tests.evidence.day import Day
 from tests.evidence.edits import OTHER_KEY, opened, rehash, sign_again
 
 from sabot_evidence import verifier
 from sabot_evidence.pc_key import PcKey
-from sabot_protocol.codec import CODEC
 from sabot_session.record import SqliteRecord
 from sabot_session.rows import Actor, Authentication, Row, SavedSession
 from sabot_table.procedure import TableRole
@@ -25,26 +23,10 @@ def test_an_edited_journal(played: Day, tmp_path: Path) -> None:
     journal, record = played.copy(tmp_path)
     sql(journal, "UPDATE events SET body = x'33' WHERE id = 20")
     assert words([journal, record]) == {
-        f"journal.db: changed: link {_link(journal, 20)} is changed: its bytes do not give its hash",
-        f"journal.db: changed: the device's checkpoint of link {_checkpoint_after(journal, 20)} "
+        f"journal.db: changed: link {link_of(journal, 20)} is changed: its bytes do not give its hash",
+        f"journal.db: changed: the device's checkpoint of link {checkpoint_after(journal, 20)} "
         "has another hash than the events before it",
     }
-
-
-def _checkpoint_after(journal: Path, event: int) -> int:
-    """The link of the device's next checkpoint."""
-    find = "SELECT id FROM events WHERE message = ? AND id > ? ORDER BY id"
-    db = sqlite3.connect(journal)
-    (checkpoint,) = db.execute(find, (CODEC.named("chain_checkpoint").id, event)).fetchone()
-    db.close()
-    return _link(journal, checkpoint)
-
-
-def _link(journal: Path, event: int) -> int:
-    db = sqlite3.connect(journal)
-    (link,) = db.execute("SELECT link FROM chain WHERE kind = 'E' AND id = ?", (event,)).fetchone()
-    db.close()
-    return int(link)
 
 
 def test_an_edited_record(played: Day, tmp_path: Path) -> None:
@@ -134,7 +116,7 @@ def test_a_reordered_journal_and_record(played: Day, tmp_path: Path) -> None:
         "UPDATE events SET id = 20 WHERE id = 21",
         "UPDATE events SET id = 21 WHERE id = -1",
     )
-    first, second = _link(journal, 20), _link(journal, 21)
+    first, second = link_of(journal, 20), link_of(journal, 21)
     found = words([journal, record])
     for told in (
         "record.db: reordered: row 30 is not in its place: the rows were reordered",
@@ -262,7 +244,7 @@ def test_an_event_deleted_or_added(played: Day, tmp_path: Path, what: str) -> No
     """A fault was deleted from the journal with its row, or a count was added."""
     journal, _ = played.copy(tmp_path)
     if what == "deleted":
-        link = _link(journal, 20)
+        link = link_of(journal, 20)
         sql(journal, "DELETE FROM events WHERE id = 20")
         assert words([journal]) == {
             f"journal.db: hole: the row of link {link} is missing",

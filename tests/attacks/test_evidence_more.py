@@ -4,7 +4,7 @@ import json
 import re
 from pathlib import Path
 
-from tests.attacks.rewriting import misfits, other_round, sql, told, words
+from tests.attacks.rewriting import checkpoint_after, misfits, other_round, sql, told, words
 from tests.driver.command import Sabot
 from tests.evidence.day import Day
 from tests.evidence.device_chain import ROUND_ENDED, ChainedDevice
@@ -38,7 +38,9 @@ def test_a_forked_journal(played: Day, tmp_path: Path) -> None:
                for each in found)  # fmt: skip
     links = played.end[0].split()[3]
     assert words([second], played.end) == {
-        f"journal.db: fork: two bodies for link {links}: the floor's line has another one than this file"
+        f"journal.db: fork: two bodies for link {links}: the floor's line has another one than this file",
+        f"journal.db: changed: the device's checkpoint of link {checkpoint_after(second, 20)} "
+        "has another hash than the events before it",
     }
 
 
