@@ -183,7 +183,7 @@ def release(
 ) -> int:
     """Let another table PC publish a table, after its PC was replaced.
 
-    The program that published the table until now is refused from then on.
+    The program that published the table until now is refused as soon as the other one has the table.
 
     Exit codes: 0 released, 1 refused, 2 usage.
     """

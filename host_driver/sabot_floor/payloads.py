@@ -133,6 +133,7 @@ class Claim(Payload):
     table: Name
     pc: str
     run: str
+    number: Number
     at_us: Number
 
 

@@ -19,7 +19,7 @@ def _scraped(port: int) -> dict[str, float]:
         text = answer.read().decode()
     families = text_string_to_metric_families(text)
     return {
-        sample.name + "".join(sample.labels.values()): sample.value
+        sample.name + sample.labels.get("table", "") + sample.labels.get("chain", ""): sample.value
         for family in families
         for sample in family.samples
     }

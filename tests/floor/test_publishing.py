@@ -341,3 +341,33 @@ def test_a_payload_of_another_version_is_not_read() -> None:
         RowMessage.read(b'{"v": 2, "rows": []}')
     with pytest.raises(BadPayload, match="more than"):
         RowMessage.read(b" " * (256 * 1024 + 1))
+
+
+def test_a_claim_that_the_servers_lost_is_taken_again(floor: RunningFloor, written: Make) -> None:
+    """Its number is above that of the rows: after a power cut no table is refused for its earlier rows."""
+    table = written("t01")
+    names = SiteNames(floor.site)
+
+    async def scenario() -> None:
+        async with floor:
+            table.write(10)
+            first = floor.publish(table)
+            await floor.archived(table)
+            await floor.end(first)
+            client = await connect(floor.servers, "test", lambda: None)
+            await client.jetstream().purge_stream(
+                bucket_stream(names.state_bucket), subject=names.key_subject("claim.t01")
+            )
+            subject = names.rows("t01", "record")
+            before = await newest(client, names.stream, subject, 10)
+            table.write(10)
+            second = floor.publish(table)
+            await floor.archived(table)
+            after = await newest(client, names.stream, subject, 10)
+            assert before is not None
+            assert after is not None
+            assert RowMessage.read(after.data).claim > RowMessage.read(before.data).claim
+            assert second.refused is None
+            await client.close()
+
+    run(scenario())
