@@ -443,6 +443,8 @@ def test_a_new_chain_that_cannot_be_saved_leaves_the_hash_of_the_acknowledged_ev
     chip = SimFram(CHIP)
     device = chained_device(chip, Rng(4))
     seen = [each for each in events_of(device) if device.events._index_of(name_of(each)[1])]
+    hash = first_hash(SERIAL, device.memory_id, device.boot_id)
+    device.renew_memory_id()
     chip.failing = 1 << 30
     try:
         device.begin_chain(PROVISIONED, b"another first key, 32 bytes long")
@@ -451,9 +453,18 @@ def test_a_new_chain_that_cannot_be_saved_leaves_the_hash_of_the_acknowledged_ev
         chip.failing = 0
     device.acknowledge(device.boot_id, name_of(seen[-1])[1])
     device.emit("located", 1)
-    hash = first_hash(SERIAL, device.memory_id, device.boot_id)
     for each in seen:
         hash = sha256(hash + each).digest()
+    assert CriticalMemory(chip).load("chain")[56:88] == hash
+
+
+def test_what_is_acknowledged_in_a_later_boot_has_the_hash_of_the_whole_chain():
+    chip = SimFram(CHIP)
+    chained_device(chip, Rng(4))
+    device = device_on(chip, Rng(6))
+    device.acknowledge(device.boot_id, device.events.last)
+    hash = device.chain.hash
+    device.emit("located", 1)
     assert CriticalMemory(chip).load("chain")[56:88] == hash
 
 
