@@ -19,7 +19,7 @@ from sabot_floor.archive_store import ArchiveStore
 from sabot_floor.connection import Servers, connect, end, put
 from sabot_floor.names import SiteNames
 from sabot_floor.publisher import TablePublisher
-from sabot_floor.streams import StreamSettings
+from sabot_floor.streams import StreamSettings, set_up
 from sabot_floor.tasks import end_tasks
 from sabot_simulators.floor.servers import Site
 from sabot_simulators.floor.written_table import WrittenTable
@@ -41,11 +41,12 @@ async def measure(folder: Path, nodes: int, tables: int, rows: int, seconds: flo
     with Site(folder / "site", nodes, sync=sync) as site:
         servers = Servers(site.urls)
         store = ArchiveStore(str(folder / "archive.db"), SITE)
-        archive = Archive(store, SITE, servers, StreamSettings(nodes, max_bytes=4 * 1024**3))
+        settings = StreamSettings(nodes, max_bytes=1024**3)
+        archive = Archive(store, SITE, servers, settings)
         tasks = [asyncio.create_task(archive.run())]
         while not archive.connected:
             await asyncio.sleep(0.05)
-        found.append(await _bare(servers))
+        found.append(await _bare(servers, settings))
         begun = time.monotonic()
         publishers = [each.publisher(SITE, servers) for each in made]
         tasks += [asyncio.create_task(_closing(each)) for each in publishers]
@@ -70,11 +71,12 @@ async def measure(folder: Path, nodes: int, tables: int, rows: int, seconds: flo
     return found
 
 
-async def _bare(servers: Servers) -> str:
-    """Messages a second that one publisher gets acknowledged, one at a time."""
+async def _bare(servers: Servers, settings: StreamSettings) -> str:
+    """Messages a second that one publisher gets acknowledged, one at a time, in a stream of its own."""
     client = await connect(servers, "bare", lambda: None)
+    await set_up(client.jetstream(timeout=30), SiteNames("bare"), settings)
     data, count, begun = b"x" * BARE_BYTES, 0, time.monotonic()
-    subject = SiteNames(SITE).rows("bare", "record")
+    subject = SiteNames("bare").rows("t01", "record")
     while time.monotonic() - begun < 3:
         await put(client, subject, data, None, 30)
         count += 1
