@@ -1,5 +1,6 @@
 """``sabot`` at a terminal of 80 columns, as a person uses it, and its screen as text."""
 
+import difflib
 import os
 import re
 import sys
@@ -115,4 +116,6 @@ def check_screen(name: str, shown: str) -> None:
     path = SCREENS / f"{name}.txt"
     if os.environ.get("SABOT_KEEP_SCREENS"):
         path.write_text(shown, encoding="utf-8")
-    assert path.read_text(encoding="utf-8") == shown
+    kept = path.read_text(encoding="utf-8")
+    changed = difflib.unified_diff(kept.splitlines(), shown.splitlines(), "kept", "shown", lineterm="")
+    assert kept == shown, "\n".join(changed)
