@@ -1,12 +1,13 @@
 """The wall on a real server: what it hears, the alarms it raises, and an alarm that two people take."""
 
 import asyncio
+import json
 import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 
 import pytest
-from tests.wall.floor_of_tables import beat_of
+from tests.wall.floor_of_tables import beat_of, entry
 from tests.wall.spoken_floor import SpokenFloor
 
 from sabot_floor import connection
@@ -124,11 +125,12 @@ def test_no_table_speaks_for_another_and_what_cannot_be_read_is_counted(spoken: 
             spoken.tables(["t1"])
             await until(lambda: lives(feed, "t1"))
             spoken.say(spoken.names.beat("t1"), beat_of("t2").to_bytes())
-            spoken.put("state.t3", b'{"v": 1, "table": "t1", "called": true}')
+            spoken.put("state.t3", json.dumps(entry("t1", claim=9, called=True)).encode())
             spoken.put("state.t4", b'{"v": 2}')
             spoken.put("state.t5", b"\xff")
             await until(lambda: feed.unreadable == 4)
             assert [each.name for each in feed.judged.tables] == ["t1"]
+            assert kinds(feed, "t1") == []
 
     asyncio.run(run())
 
