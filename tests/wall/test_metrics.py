@@ -35,7 +35,7 @@ def test_a_real_prometheus_scrapes_the_wall_and_its_rules_fire(wall: ServedWall,
             fired = found.wait('ALERTS{alertname="EvidenceDiffers",alertstate="firing"}')
             assert [each["metric"]["table"] for each in fired] == ["t1"]
             assert not found.query('ALERTS{alertname="FloorBlind"}')
-            for panel in json.loads((FILES / "dashboard.json").read_text(encoding="utf-8"))["panels"]:
+            for panel in json.loads((FILES / "wall-dashboard.json").read_text(encoding="utf-8"))["panels"]:
                 for target in panel["targets"]:
                     found.query(target["expr"])  # what Prometheus cannot parse is an error
     finally:
@@ -54,6 +54,6 @@ def test_rules_and_dashboard_name_only_metrics_that_there_are(wall: ServedWall) 
     registry.register(WallMetrics(wall.service))
     known = {sample.name for metric in registry.collect() for sample in metric.samples}
     known |= {metric.name for metric in registry.collect()}
-    for name in ("alerts.yml", "dashboard.json", "alerts_test.yml"):
+    for name in ("alerts.yml", "wall-dashboard.json", "alerts_test.yml"):
         named = set(NAME.findall((FILES / name).read_text(encoding="utf-8")))
         assert {each for each in named if not each.startswith(OTHERS)} <= known, name
