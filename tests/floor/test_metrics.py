@@ -35,9 +35,10 @@ def test_the_archives_metrics_are_scraped_and_the_files_name_them(floor: Running
     assert found["sabot_archive_connected"] == 0
     assert found["sabot_archive_reconciledt01record"] == 0
     known = {re.sub("t01record$", "", name) for name in found}
-    rules = (FILES / "alert-rules.yml").read_text(encoding="utf-8")
-    board = (FILES / "dashboard.json").read_text(encoding="utf-8")
-    named = set(re.findall(r"sabot_[a-z_]+", rules + " ".join(_expressions(json.loads(board)))))
+    rules = (FILES / "alerts.yml").read_text(encoding="utf-8")
+    board = (FILES / "archive-dashboard.json").read_text(encoding="utf-8")
+    named = set(re.findall(r"sabot_archive_[a-z_]+", rules))
+    named |= set(re.findall(r"sabot_[a-z_]+", " ".join(_expressions(json.loads(board)))))
     assert named
     assert named <= known
     floor.store.close()
