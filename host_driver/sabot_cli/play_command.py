@@ -15,7 +15,7 @@ from sabot_cli.device_access import DeviceOptions, device_options, find_device, 
 from sabot_cli.help_text import example
 from sabot_cli.people_keys import KEY_FILE, table_credentials
 from sabot_cli.running_service import running_service
-from sabot_cli.table_records import rules_of_record
+from sabot_cli.table_records import USUAL_RULES, rules_of_record
 from sabot_cli.terminal_keys import at_terminal
 from sabot_cli.wager_plan import WagerPlan
 from sabot_driver.errors import SabotError
@@ -29,7 +29,6 @@ from sabot_table.procedure import TableRole
 from sabot_table.rule_texts import GameKind
 from sabot_table.ruleset import RuleSet
 
-USUAL_RULES = "md-three-card-baccarat"
 AUTO_ROUNDS = 6
 
 

@@ -18,7 +18,8 @@ from sabot_cli.help_text import example
 from sabot_cli.output import IN_PROGRESS
 from sabot_cli.people_keys import simulators_key
 from sabot_cli.running_service import service_folder
-from sabot_cli.table_records import checkpoint_lines, open_tables_record, rules_of_record
+from sabot_cli.table_policies import policy_of
+from sabot_cli.table_records import USUAL_RULES, checkpoint_lines, open_tables_record, rules_of_record
 from sabot_driver import Client
 from sabot_serve.errors import ServiceRunning
 from sabot_serve.service_client import ServiceClient
@@ -44,7 +45,6 @@ if TYPE_CHECKING:
 
 STAFF = "sabot.table_staff"
 """The group of entry points by which the simulators offer simulated people."""
-RULES = "md-three-card-baccarat"
 PACE_S = 1.5
 ROLES = [str(each) for each in (TableRole.DEALER, TableRole.FLOOR, TableRole.SERVICE)]
 
@@ -104,7 +104,7 @@ KEY_FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 @click.option("--certificate", type=KEY_FILE, help="TLS certificate; needed beyond this computer")
 @click.option("--private-key", type=KEY_FILE, help="the certificate's private key")
 @click.option(
-    "--rules", "rule_set", metavar="RULESET", help=f"the rule set; without it the table's own, or {RULES}"
+    "--rules", "rule_set", metavar="RULESET", help=f"the rule set; else the table's own, or {USUAL_RULES}"
 )
 @click.option(
     "--people", "real_people", is_flag=True, help="people of the register act, at an emulated device too"
@@ -217,7 +217,8 @@ def _serve(
 
     journal = client.journal.path
     path = None if journal is None else state.user_files.record_of(client.identity.serial, staffing.stored)
-    rules = _load(rule_set or rules_of_record(path) or RULES)
+    rules = _load(rule_set or rules_of_record(path) or USUAL_RULES)
+    policy = policy_of(state, state.user_files.table_of(client.identity.serial, staffing.stored), rules)
     record = open_tables_record(state, client, path, rules)
     stack.callback(record.close)
     staff = _staff() if staffing.emulated else None
@@ -230,13 +231,13 @@ def _serve(
     stack.callback(register.close)
     keys = None if shown is None else shown.keys
     people = ServedPeople(register, None if staff is None else staff.register(), keys)
-    session = TableSession(rules, record, people, table=name)
+    session = TableSession(rules, record, people, table=name, policy=policy)
     people.dealer = lambda: session.state.dealer
     run = stack.enter_context(ThreadedSession(session, client, simulators_key=staffing.emulated))
     if floor is not None:
         from sabot_floor.table_service import publish_table
 
-        stack.callback(publish_table(floor, client, path, rules, run).close)
+        stack.callback(publish_table(floor, client, path, rules, policy, run).close)
     service = TableService(
         AsyncSession(run),
         people,

@@ -132,7 +132,7 @@ def table_swap_machine(state: CliContext, /, name: str, options: DeviceOptions, 
         words = f"{name} still has {entry.serial}: the floor confirms {serial} with the same command"
         state.output.tell("swap_waits", words, name=name, serial=serial, before=entry.serial)
         return code
-    files.set_table(TableEntry(name, new.url, serial, new.simulator, entry.record_name))
+    files.set_table(TableEntry(name, new.url, serial, new.simulator, entry.record_name, entry.policy))
     words = f"{name} has {serial} at {new.url} now; {entry.serial} is a spare"
     state.output.tell("machine_swapped", words, name=name, url=new.url, serial=serial, before=entry.serial)
     return code

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from datetime import datetime
+from pathlib import Path
 from typing import Any
 
 import click
@@ -12,7 +13,8 @@ from sabot_cli.device_access import DeviceOptions, device_options, find_device, 
 from sabot_cli.help_text import example
 from sabot_cli.output import OK
 from sabot_cli.swap_commands import table_spares, table_swap_machine, table_swap_pc
-from sabot_cli.table_records import RecordOptions, read_record, record_options
+from sabot_cli.table_policies import keep_policy
+from sabot_cli.table_records import USUAL_RULES, RecordOptions, read_record, record_options, rules_of_record
 from sabot_driver.errors import SabotError
 from sabot_driver.serial_numbers import format_serial
 from sabot_driver.user_files import TableEntry
@@ -22,6 +24,8 @@ from sabot_session.errors import RecordFailed
 from sabot_session.record import RecordReader
 from sabot_session.record_opening import rules_in_play
 from sabot_session.row_kinds import data_of
+from sabot_table.errors import TableError
+from sabot_table.ruleset import RuleSet, load
 
 REASONS = ("floor_order", "hours", "damaged", "wrong_count")
 DESTINATIONS = [str(each) for each in d.Destination]
@@ -56,11 +60,13 @@ def table_list(state: CliContext) -> int:
         standing = _standing(state, entry)
         state.output.tell(
             "table",
-            f"{entry.name}  {entry.url}  {entry.serial or ''}  {standing}".rstrip(),
+            f"{entry.name}  {entry.url}  {entry.serial or ''}  {standing}".rstrip()
+            + ("" if entry.policy is None else f"  policy {entry.policy[:12]}"),
             name=entry.name,
             url=entry.url,
             serial=entry.serial,
             standing=standing,
+            policy=entry.policy,
         )
     return OK
 
@@ -81,20 +87,39 @@ def _standing(state: CliContext, entry: TableEntry) -> str:
 
 @table.command("set", epilog=example("sabot table set BAC-07 --device sim://"))
 @device_options
+@click.option("--policy", "policy_file", type=click.Path(path_type=Path), help="what the house allows less")
+@click.option("--no-policy", is_flag=True, help="the house allows what the rule text allows")
+@click.option("--rules", "rule_set", metavar="RULESET", help="check the policy against this rule set")
 @click.argument("name")
 @pass_state
-def table_set(state: CliContext, /, name: str, options: DeviceOptions) -> int:
+def table_set(
+    state: CliContext,
+    /,
+    name: str,
+    options: DeviceOptions,
+    policy_file: Path | None,
+    no_policy: bool,
+    rule_set: str | None,
+) -> int:
     """Give a device a name; from then on only that device is taken for it.
 
-    A table that was played keeps its machine: 'sabot table swap-machine' gives it another one.
+    A table that was played keeps its machine: 'sabot table swap-machine' gives it another one. A house policy
+    (docs/table.md) is kept with the table and checked against its rule set, or the one that --rules names.
 
-    Exit codes: 0 done, 1 it has another machine, 3 the device does not answer, 5 it is of another kind.
+    Exit codes: 0 done, 1 it has another machine or the policy is laxer, 2 usage, 3 the device does not
+    answer, 5 it is of another kind.
     """
+    if policy_file is not None and no_policy:
+        raise click.UsageError("--policy and --no-policy exclude each other")
     files, entry = state.user_files, find_device(state, options)
     serial = format_serial(identify_device(entry, options.timeout).serial)
     before = files.tables().get(name)
+    policy = None if before is None or no_policy else before.policy
+    if policy_file is not None:
+        played = None if before is None else rules_of_record(files.table_record(before))
+        policy = keep_policy(state, policy_file, _rules(rule_set or played or USUAL_RULES))
     if before is not None and before.serial == serial:
-        files.set_table(replace(before, url=entry.url))
+        files.set_table(replace(before, url=entry.url, policy=policy))
     else:
         path = None if before is None else files.table_record(before)
         if before is not None and path is not None and path.exists():
@@ -104,9 +129,18 @@ def table_set(state: CliContext, /, name: str, options: DeviceOptions) -> int:
                 f"Or begin anew: 'sabot table remove {name}'.",
             )
         record = files.new_record_name(serial, entry.simulator)
-        files.set_table(TableEntry(name, entry.url, serial, entry.simulator, record))
-    state.output.tell("table", f"{name} is {serial} at {entry.url}", name=name, url=entry.url, serial=serial)
+        files.set_table(TableEntry(name, entry.url, serial, entry.simulator, record, policy))
+    words = f"{name} is {serial} at {entry.url}"
+    words += "" if policy is None else f", with the house policy {policy[:12]}"
+    state.output.tell("table", words, name=name, url=entry.url, serial=serial, policy=policy)
     return OK
+
+
+def _rules(name: str) -> RuleSet:
+    try:
+        return load(name)
+    except TableError as error:
+        raise click.UsageError(str(error)) from None
 
 
 @table.command("remove", epilog=example("sabot table remove BAC-07"))

@@ -18,6 +18,9 @@ from sabot_session.record import RecordReader, SqliteRecord
 from sabot_session.record_opening import open_record, rules_in_play
 from sabot_table.ruleset import RuleSet
 
+USUAL_RULES = "md-three-card-baccarat"
+"""The rule set of a table that has none yet."""
+
 
 class SeveralRecords(SabotError):
     """More than one table has a record here, and the command names none."""

@@ -58,6 +58,17 @@ def open_new(path: Path) -> BinaryIO:
     return file
 
 
+def write_synced(path: Path, content: bytes) -> None:
+    """Write a whole file: after a power cut it has its old content or the new, and is on disk."""
+    new = path.with_name(path.name + ".new")
+    with open_new(new) as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+    new.replace(path)
+    sync_folder(path.parent)
+
+
 def sync_folder(folder: Path) -> None:
     """Have a folder's entries on disk, so that a file renamed into it is there after a power cut."""
     if os.name != "posix":  # Windows cannot open a folder; NTFS keeps its own journal of names

@@ -1,5 +1,6 @@
 """The files of one user of this computer: names of tables, device keys, journals."""
 
+import hashlib
 import os
 import re
 import tomllib
@@ -10,7 +11,7 @@ import platformdirs
 
 from sabot_driver.errors import SabotError
 from sabot_driver.keyring import SIMULATORS, Keyring
-from sabot_driver.private_files import make_folder, open_new, sync_folder
+from sabot_driver.private_files import make_folder, write_synced
 from sabot_driver.serial_numbers import format_serial
 from sabot_driver.transports import is_simulator
 
@@ -39,6 +40,14 @@ class RecordTaken(SabotError):
     advice = "Give the machine a table and a record of its own: 'sabot table set NAME --device URL'."
 
 
+class PolicyGone(SabotError):
+    """A table goes by a house policy, and the policy's text is missing or was changed."""
+
+    advice = (
+        "Set it again: 'sabot table set NAME --device URL --policy FILE'. Until then the table is not run."
+    )
+
+
 class SettingsDamaged(SabotError, ValueError):
     """The file with the tables' names cannot be read."""
 
@@ -57,6 +66,8 @@ class TableEntry:
     """Whether the device is emulated. A machine is refused here, and an emulated device elsewhere."""
     record: str | None = None
     """The name of the table's record, if the table had another machine before; else the serial number."""
+    policy: str | None = None
+    """The SHA-256 of the table's house policy, whose text `UserFiles.policy` gives."""
 
     @property
     def record_name(self) -> str | None:
@@ -114,6 +125,36 @@ class UserFiles:
             if each.record_name == name:
                 raise RecordTaken(f"the record of {name} belongs to the table '{each.name}' ({each.serial})")
         return self._journal_folder(simulator) / f"{name}{TABLE_RECORD}"
+
+    def table_of(self, serial: bytes, simulator: bool = False) -> TableEntry | None:
+        """The table that has a device; None if no table has it."""
+        name = format_serial(serial)
+        there = (each for each in self.tables().values() if each.simulator == simulator)
+        return next((each for each in there if each.serial == name), None)
+
+    def keep_policy(self, text: str) -> str:
+        """Keep the text of a house policy; its SHA-256, by which a table names it."""
+        name = hashlib.sha256(text.encode()).hexdigest()
+        path = self._policy_path(name)
+        make_folder(path.parent)
+        write_synced(path, text.encode())
+        return name
+
+    def policy(self, entry: TableEntry) -> str | None:
+        """The text of a table's house policy, None without one; `PolicyGone` if it is not what was set."""
+        if entry.policy is None:
+            return None
+        path = self._policy_path(entry.policy)
+        try:
+            text = path.read_bytes()
+        except OSError as error:
+            raise PolicyGone(f"the house policy of '{entry.name}' cannot be read: {error}") from error
+        if hashlib.sha256(text).hexdigest() != entry.policy:
+            raise PolicyGone(f"the house policy of '{entry.name}' was changed: {path}")
+        return text.decode()
+
+    def _policy_path(self, name: str) -> Path:
+        return self.config / "policies" / f"{name}.toml"
 
     def new_record_name(self, serial: str, simulator: bool) -> str | None:
         """What to name the record of a table with this device; None: after the device, as usual."""
@@ -177,7 +218,8 @@ class UserFiles:
                 raise SettingsDamaged(f"{path}: table '{name}' has no url")
             url = entry["url"]
             simulator = is_simulator(url) or entry.get("simulator") is True
-            found[name] = TableEntry(name, url, entry.get("serial"), simulator, entry.get("record"))
+            about = (entry.get(key) for key in ("record", "policy"))
+            found[name] = TableEntry(name, url, entry.get("serial"), simulator, *about)
         return found
 
     def table(self, name: str) -> TableEntry:
@@ -217,15 +259,10 @@ class UserFiles:
                 lines.append("simulator = true\n")
             if each.record is not None:
                 lines.append(f"record = {_quoted(each.record)}\n")
-        path = self.tables_file
-        make_folder(path.parent)
-        new = path.with_name(path.name + ".new")
-        with open_new(new) as file:  # this file decides which device a table trusts
-            file.write("".join(lines).encode())
-            file.flush()
-            os.fsync(file.fileno())
-        new.replace(path)
-        sync_folder(path.parent)
+            if each.policy is not None:
+                lines.append(f"policy = {_quoted(each.policy)}\n")
+        make_folder(self.config)
+        write_synced(self.tables_file, "".join(lines).encode())  # it decides which device a table trusts
 
 
 def _quoted(text: str) -> str:

@@ -8,20 +8,29 @@ from sabot_floor.errors import NothingMayLeave, WithoutFiles
 from sabot_floor.publisher import READER, PublishedTable, PublisherThread, StateOfTable, TablePublisher
 from sabot_floor.row_sources import device_source, record_source
 from sabot_floor.state_entry import state_entry
+from sabot_table.house_policy import HousePolicy
 from sabot_table.rule_texts import FloorLevel
 from sabot_table.ruleset import RuleSet
 
 
 def publish_table(
-    settings: TableSettings, client: Client, record: Path | None, rules: RuleSet, state: StateOfTable
+    settings: TableSettings,
+    client: Client,
+    record: Path | None,
+    rules: RuleSet,
+    policy: HousePolicy | None,
+    state: StateOfTable,
 ) -> PublisherThread:
     """Publish a table in a thread until that is closed; close it before the session and the client.
 
-    `NothingMayLeave` where the rule text says so, `WithoutFiles` if journal or record are only in memory.
+    What may leave is the rule text's, or less if the house ``policy`` says so. `NothingMayLeave` if nothing
+    may, `WithoutFiles` if journal or record are only in memory.
     """
-    level = rules.fixed.floor.leaves
+    text = rules.fixed.floor
+    level = text.leaves if policy is None else policy.floor_terms(text).leaves
     if level is FloorLevel.NONE:
-        raise NothingMayLeave(f"{rules.text} lets nothing leave the table")
+        whose = rules.text if policy is None or text.leaves is level else f"the house policy '{policy.name}'"
+        raise NothingMayLeave(f"{whose} lets nothing leave the table")
     journal = client.journal
     if journal.path is None or record is None:
         raise WithoutFiles("this table keeps its journal and record in memory")

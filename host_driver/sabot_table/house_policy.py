@@ -120,7 +120,6 @@ class HousePolicy(Part):
         own = self.hours.hand if method is DealingMethod.HAND else self.hours.shoe
         return own if allowed is None else allowed if own is None else min(own, allowed)
 
-
     def floor_terms(self, text: FloorTerms) -> FloorTerms:
         """What may leave and come in here; never more than the text allows."""
         leaves = self.floor.leaves

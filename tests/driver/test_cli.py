@@ -392,8 +392,10 @@ def test_a_shuffle_refused_says_why(sabot: Sabot) -> None:
 def test_a_shuffle_is_counted(sabot: Sabot, tmp_path: Path, home: Path) -> None:
     target = Tcp(tmp_path)
     url = target.listener.url
-    assert sabot("play", "--device", url, "--simulator", "--rounds", 1, "--json").code == 0
-    ran = sabot("shuffle", "1", "--device", url, "--simulator", "--json")
+    device = ("--device", url, "--simulator")
+    assert sabot("table", "open", *device).code == 0
+    assert sabot("deck", "receive", "--back", "red", "--bag", 1, *device).code == 0
+    ran = sabot("shuffle", "1", *device, "--json")
     assert ran.code == 0, ran.out
     assert (ran.lines[-1]["count"], ran.lines[-1]["expected"]) == (52, 52)
     target.close()

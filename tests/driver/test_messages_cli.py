@@ -265,7 +265,7 @@ NEEDS: dict[str, tuple[str, ...]] = {
         "sabot evidence new-key floor.pem",
     ),
     "sabot evidence": PLAYED,
-    "sabot shuffle": PLAYED,
+    "sabot shuffle": (*OPEN, "sabot deck receive --back red --bag 1 --table BAC-07"),
     "sabot rounds": PLAYED,
     "sabot round": PLAYED,
     "sabot deck list": PLAYED,

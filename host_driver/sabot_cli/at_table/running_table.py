@@ -12,6 +12,7 @@ from sabot_cli.at_table.simulated_people import SimulatedPeople, simulated_peopl
 from sabot_cli.cli_context import CliContext
 from sabot_cli.device_access import DeviceOptions, find_device, is_emulator, open_device
 from sabot_cli.running_service import service_folder
+from sabot_cli.table_policies import policy_of
 from sabot_cli.table_records import checkpoint_lines, open_tables_record
 from sabot_driver import Client
 from sabot_driver.serial_numbers import format_serial
@@ -159,6 +160,9 @@ def run_table(
         elif client.journal.path is not None:
             path = state.user_files.record_of(client.identity.serial, entry.simulator)
         chosen = rules(path)
+        named = state.user_files.tables().get(place.name) if place is not None else None
+        named = named or state.user_files.table_of(client.identity.serial, entry.simulator)
+        policy = policy_of(state, named, chosen)
         if place is not None and place.takes_over:
             for _ in client.events(0, timeout=QUIET_S):
                 pass  # until the device has told everything
@@ -172,7 +176,7 @@ def run_table(
         if place is not None:
             name = place.name
         nonce = random_nonce if seed is None else seeded_nonce(seed)
-        session = TableSession(chosen, record, people, table=name, nonce=nonce)
+        session = TableSession(chosen, record, people, table=name, nonce=nonce, policy=policy)
         people.dealer = lambda: session.state.dealer
         run = stack.enter_context(ThreadedSession(session, client, simulators_key=emulated))
         table = RunningTable(name, client, record, run, chosen, emulated, simulated, register)

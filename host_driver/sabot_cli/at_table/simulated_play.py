@@ -18,8 +18,6 @@ PATIENCE_S = 240.0
 """How long simulated people wait for a machine that does nothing; people wait as long as they like."""
 WAIT_S = 0.05
 OVER = ("between", "collecting", "voided")
-NOT_AFTER_THE_LAST = frozenset({NeedKind.BETS, NeedKind.FEED})
-"""What simulated people leave undone after the last round: no bets, and no shuffle that nobody waits for."""
 
 
 class ShuffleNotProved(SabotError):
@@ -77,7 +75,7 @@ def _play(
     moved = time.monotonic()
     while True:
         cursor = table.run.read(lambda session: session.cursor)
-        wanted = {each.kind for each in table.run.needs()}
+        bets_wanted = any(each.kind is NeedKind.BETS for each in table.run.needs())
         told = log.follow()  # after the needs: a round that ends in between is counted before the next begins
         if log.not_proved:
             raise ShuffleNotProved(log.not_proved)
@@ -89,7 +87,7 @@ def _play(
             return
         if told:
             moved = time.monotonic()
-        leave = NOT_AFTER_THE_LAST if enough else NOT_AFTER_THE_LAST - wanted
+        leave = frozenset({NeedKind.BETS}) if enough or not bets_wanted else frozenset()
         if staff.meet_one(leave) is not None:
             continue
         if any(each.kind is NeedKind.OUT_OF_ORDER for each in table.run.needs()):

@@ -66,7 +66,7 @@ class PlayedTable:
             chosen = load(rules)
             session = TableSession(chosen, record, SimulatedRegister(), table=settings.table)
             self.run = stack.enter_context(ThreadedSession(session, client, simulators_key=True))
-            self.published = publish_table(settings, client, self.record_path, chosen, self.run)
+            self.published = publish_table(settings, client, self.record_path, chosen, None, self.run)
             stack.callback(self.published.close)
             key = read_key(files.floor_key(client.identity.serial))
             wagers = every_wager(chosen)

@@ -1,0 +1,79 @@
+"""A table's house policy from the command line: in force however the table is run, else the table stops."""
+
+from pathlib import Path
+
+import pytest
+from tests.conformance.targets import Tcp
+from tests.driver.command import Sabot
+
+STRICT = """\
+name = "pit-2"
+
+[limits.wagers.ante]
+least = 1500
+most = 2500
+"""
+LAX = """\
+name = "pit-3"
+
+[hours]
+shoe = 99
+"""
+
+
+@pytest.fixture
+def policy(tmp_path: Path) -> Path:
+    path = tmp_path / "pit-2.toml"
+    path.write_text(STRICT)
+    return path
+
+
+def test_a_policy_is_in_force_by_the_tables_name_and_by_its_devices_url(
+    sabot: Sabot, tmp_path: Path, policy: Path
+) -> None:
+    target = Tcp(tmp_path)
+    url = target.listener.url
+    wagers = tmp_path / "wagers.toml"
+    wagers.write_text("[1]\nante = 5000\n")
+    device = ("--device", url, "--simulator")
+    assert sabot("table", "set", "BAC-07", *device, "--policy", policy).code == 0
+    (listed,) = sabot("table", "list", "--json").lines
+    assert len(listed["policy"]) == 64
+    policy.unlink()  # the table has its own copy
+    for way in (("--table", "BAC-07"), device):
+        ran = sabot("play", *way, "--auto", "--rounds", 1, "--wagers", wagers, "--json")
+        assert (ran.code, "2500 cents at most" in ran.out + ran.err) == (5, True), ran.out + ran.err
+    assert sabot("table", "set", "BAC-07", *device, "--no-policy").code == 0
+    ran = sabot("play", "--table", "BAC-07", "--auto", "--rounds", 1, "--wagers", wagers, "--json")
+    assert ran.code == 0, ran.out + ran.err
+    target.close()
+
+
+@pytest.mark.parametrize("harm", ["missing", "changed"])
+def test_a_table_whose_policy_is_missing_or_changed_is_not_run(
+    sabot: Sabot, tmp_path: Path, home: Path, policy: Path, harm: str
+) -> None:
+    target = Tcp(tmp_path)
+    device = ("--device", target.listener.url, "--simulator")
+    assert sabot("table", "set", "T", *device, "--policy", policy).code == 0
+    (kept,) = (home / "policies").iterdir()
+    assert kept.stat().st_mode & 0o777 == 0o600
+    if harm == "missing":
+        kept.unlink()
+    else:
+        kept.write_text(STRICT.replace("2500", "9999999"))
+    for command in (("play", "--auto", "--rounds", 1), ("table", "open")):
+        ran = sabot(*command, "--table", "T", "--json")
+        assert (ran.code, ran.lines[-1]["error"]) == (1, "PolicyGone"), ran.out
+    target.close()
+
+
+def test_a_policy_that_is_laxer_than_the_text_is_not_kept(sabot: Sabot, tmp_path: Path, home: Path) -> None:
+    path = tmp_path / "lax.toml"
+    path.write_text(LAX)
+    ran = sabot("table", "set", "T", "--device", "sim://", "--policy", path, "--json")
+    assert (ran.code, ran.lines[-1]["error"]) == (1, "PolicyUnfit")
+    assert "hours.shoe" in ran.lines[-1]["message"]
+    assert not (home / "policies").exists()
+    assert sabot("table", "list", "--json").lines == []
+    assert sabot("table", "set", "T", "--device", "sim://", "--policy", path, "--no-policy").code == 2
