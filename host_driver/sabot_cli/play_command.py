@@ -24,7 +24,7 @@ from sabot_protocol.host.messages import Role
 from sabot_serve.errors import ServiceRunning
 from sabot_serve.service_file import ServiceAddress
 from sabot_table.cards import DECK_CARDS
-from sabot_table.errors import TableError
+from sabot_table.errors import TableError, WagerRefused
 from sabot_table.procedure import TableRole
 from sabot_table.rule_texts import GameKind
 from sabot_table.ruleset import RuleSet
@@ -142,6 +142,8 @@ def play(
                 f"{table.name} has a machine: simulated people may not act there",
                 "Leave --auto away and run the table at a terminal.",
             )
+        if not by_hand:
+            _check_limits(table, book)
         _say_hello(state, table, rounds, book, seed, faults)
         return _run(state, table, book, by_hand, rounds, floor_key, options.timeout, cover)
 
@@ -239,6 +241,17 @@ def _read_book(rule_set: str, wagers: str, players: int | None) -> WagerPlan:
         raise click.UsageError(str(error)) from None
     except OSError as error:
         raise click.UsageError(f"{wagers} cannot be read: {error.strerror}") from None
+
+
+def _check_limits(table: RunningTable, book: WagerPlan) -> None:
+    """Refuse wagers of simulated people that the house's limits forbid: nobody is there to change them."""
+    policy = table.run.read(lambda session: session.procedure.table.policy)
+    try:
+        for seat, made in book.wagers.items():
+            policy.check_most(table.rules, seat, made)
+            policy.check_least(table.rules, seat, made)
+    except WagerRefused as refused:
+        raise click.UsageError(f"--wagers: {refused} (house policy '{policy.name}')") from None
 
 
 def _shoe_settings(

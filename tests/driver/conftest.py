@@ -20,8 +20,8 @@ Kind = type[Pty]
 
 
 @pytest.fixture
-def sabot(capsys: pytest.CaptureFixture[str]) -> Sabot:
-    """Runs a command in this process."""
+def sabot(capsys: pytest.CaptureFixture[str], home: Path) -> Sabot:
+    """Runs a command in this process, never with the files of whoever runs the tests."""
     return Sabot(capsys)
 
 

@@ -9,13 +9,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pytest_mock import MockerFixture
 from tests.floor.running_floor import RunningFloor, eventually, run
 
 from sabot_driver.pruning import prune
+from sabot_floor.errors import NothingMayLeave
 from sabot_floor.leaving import ROUND_FIELDS, device_body, record_body
 from sabot_floor.payloads import FloorRow
 from sabot_floor.row_sources import RowSource, device_source, record_source
 from sabot_floor.state_entry import state_entry
+from sabot_floor.table_service import publish_table
 from sabot_protocol.host import messages
 from sabot_session.row_kinds import KINDS
 from sabot_simulators.floor.written_table import WrittenTable
@@ -26,6 +29,7 @@ from sabot_table.rule_texts import FloorLevel
 from sabot_table.ruleset import load
 
 Played = tuple[Path, Path]
+STRICT = 'name = "pit-2"\n[floor]\nleaves = "none"\n'
 CARD = re.compile(r'"(?:[2-9TJQKA]|10)[CDHScdhs♣♦♥♠]"')
 LOWER = (FloorLevel.MACHINE, FloorLevel.ROUNDS)
 
@@ -207,3 +211,11 @@ def test_the_archive_takes_what_leaves(
             await eventually(lambda: floor.archive.matching.get(("t01", "device")) is True)
 
     run(scenario())
+
+
+def test_a_house_policy_keeps_a_tables_rows_at_the_table(mocker: MockerFixture, tmp_path: Path) -> None:
+    rules = load("md-three-card-baccarat")
+    settings, client, state = mocker.Mock(), mocker.Mock(), mocker.Mock()  # nothing is asked of them
+    with pytest.raises(NothingMayLeave, match="the house policy 'pit-2' lets nothing leave the table"):
+        publish_table(settings, client, tmp_path / "r.db", rules, parse_policy(STRICT, rules), state)
+    assert not client.mock_calls
