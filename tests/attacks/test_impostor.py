@@ -22,6 +22,8 @@ from sabot_protocol.wire_constants import DEVICE, EVENT, HEADER, REQUEST, SEALED
 from sabot_simulators.command_sniffer import CableTap, CommandSniffer
 from sabot_simulators.emulated_device import EmulatedDevice
 
+pytestmark = pytest.mark.slow
+
 KEY = bytes(range(32))
 
 

@@ -12,6 +12,8 @@ from sabot_simulators.emulated_device import MEMORY_FAULTS
 from sabot_simulators.stubs.month import StubbedDevice
 from sabot_simulators.stubs.stubbed_board import StubbedBoard
 
+pytestmark = pytest.mark.slow
+
 KEYS_DAMAGED_FLAG = 0x0008
 PROVISIONED_FLAG = 0x0001
 MINE = b"the key of somebody who has none"

@@ -26,6 +26,8 @@ from sabot_protocol.host.messages import CallFloor, PlayOneDeck, Provision, Role
 from sabot_protocol.session import slot_key
 from sabot_protocol.wire_constants import KEY_SIZE
 
+pytestmark = pytest.mark.slow
+
 FOREIGN = bytes(range(200, 232))  # a key that the device does not have
 ROLES = ("floor", "service", "lab")
 HOST_PACKAGES = ("sabot_driver", "sabot_cli", "sabot_evidence", "sabot_protocol.host")

@@ -32,6 +32,8 @@ from sabot_driver.errors import (
 )
 from sabot_protocol.host.messages import Back, CallFloor, Locate, RegisterDeck, Role, Status
 
+pytestmark = pytest.mark.slow
+
 KEY = bytes(range(32))
 
 

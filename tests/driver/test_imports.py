@@ -11,6 +11,8 @@ from sabot_cli.lazy_command import LazyCommand
 from sabot_cli.main import COMMANDS
 from sabot_simulators.cli_commands import FAIRNESS, SIMULATE
 
+pytestmark = pytest.mark.slow
+
 POSIX = ("fcntl", "termios", "tty", "pty", "grp", "pwd", "posix_ipc", "resource", "syslog", "readline")
 MODULES = (
     "sabot_driver", "sabot_driver.aio", "sabot_driver.discovery", "sabot_driver.user_files",

@@ -15,6 +15,8 @@ from sabot_driver.errors import JournalDamaged
 from sabot_driver.journal import CommandRecord, JournalBatch
 from sabot_protocol.notifications import EventReceived
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.mark.sweep(every=3)
 @pytest.mark.parametrize(

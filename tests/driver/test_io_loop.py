@@ -18,6 +18,8 @@ from sabot_driver.link_state import LinkState
 from sabot_protocol.device_port import DevicePort
 from sabot_protocol.host.messages import CallFloor, Locate
 
+pytestmark = pytest.mark.slow
+
 MINUTE_MS = 60_000
 
 

@@ -15,6 +15,8 @@ from sabot_simulators.fairness.acoustic_leak import AcousticListener, Remedy, li
 from sabot_simulators.mechanism.simulated_machine import SimulatedMachine
 from sabot_simulators.python_device import PythonDevice
 
+pytestmark = pytest.mark.slow
+
 
 def test_perfect_ears_learn_what_counting_says(monkeypatch: pytest.MonkeyPatch) -> None:
     """With six cards every sequence of slots is listed: what is learnt is the entropy of what is heard."""

@@ -28,6 +28,8 @@ from sabot_table.rule_text_files import FloorTerms, packaged, rule_text
 from sabot_table.rule_texts import FloorLevel
 from sabot_table.ruleset import load
 
+pytestmark = pytest.mark.slow
+
 Played = tuple[Path, Path]
 STRICT = 'name = "pit-2"\n[floor]\nleaves = "none"\n'
 CARD = re.compile(r'"(?:[2-9TJQKA]|10)[CDHScdhs♣♦♥♠]"')

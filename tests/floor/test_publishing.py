@@ -18,6 +18,8 @@ from sabot_floor.publisher import PublishedTable, TablePublisher
 from sabot_simulators.floor.written_table import WrittenTable
 from sabot_table.rule_texts import FloorLevel
 
+pytestmark = pytest.mark.slow
+
 Make = Callable[[str], WrittenTable]
 FAR_US = 2**53
 

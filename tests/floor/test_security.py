@@ -20,6 +20,8 @@ from sabot_floor.streams import StreamSettings, set_up
 from sabot_simulators.floor.servers import Site
 from sabot_simulators.floor.written_table import WrittenTable
 
+pytestmark = pytest.mark.slow
+
 NAMES = SiteNames(SITE)
 STATE = bucket_stream(NAMES.state_bucket)
 SMALL = StreamSettings(replicas=1, max_bytes=64 * 1024**2)

@@ -16,6 +16,8 @@ from sabot_session.rows import Authentication
 from sabot_web.errors import Refused
 from sabot_web.requests import ShownCredential
 
+pytestmark = pytest.mark.slow
+
 SIGN = ("--role", "floor", "--site", "MAIN", "--not-after", "2099-12-31", "--new-key")
 
 

@@ -11,6 +11,8 @@ from tests.mutants.fork_server import functions_only, replace_code
 from tests.mutants.mutations import Mutation, mutations_in, mutations_of, sample_of
 from tests.mutants.packages import MUTATED, mutated_files
 
+pytestmark = pytest.mark.slow
+
 PATH = "somewhere/module.py"
 
 

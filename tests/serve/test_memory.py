@@ -14,6 +14,8 @@ from sabot_serve import view_stream
 from sabot_serve.view_stream import ViewStream
 from sabot_session.snapshot import Changes
 
+pytestmark = pytest.mark.slow
+
 READERS = 20
 CHANGES = 600
 EVERY = 50

@@ -16,6 +16,8 @@ from sabot_session.rows import Authentication
 from sabot_table.errors import RuleViolation
 from sabot_table.procedure import TableRole
 
+pytestmark = pytest.mark.slow
+
 HOUR_S = 3600
 LEFT, RIGHT = m.ButtonFlag.LEFT, m.ButtonFlag.RIGHT
 

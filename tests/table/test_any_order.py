@@ -14,6 +14,8 @@ from sabot_table.procedure.vocabulary import DeviceUnit, RemovalReason, Verdict
 from sabot_table.rule_texts import DealingMethod
 from sabot_table.settlement import CardSource
 
+pytestmark = pytest.mark.slow
+
 Try = tuple[str, tuple[Any, ...]]  # a method of the table and what it is given
 PACK_ACTIONS = (
     "inspect", "verify", "spread", "wash", "stack", "accept_prepared", "order_recut", "load",

@@ -13,6 +13,8 @@ from tests.wall.spoken_floor import SpokenFloor
 
 from sabot_cli.main import run
 
+pytestmark = pytest.mark.slow
+
 PROGRAM = "from sabot_cli.main import main; main()"
 WAIT_S = 60
 

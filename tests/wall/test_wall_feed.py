@@ -17,6 +17,8 @@ from sabot_floor.wall.alarm_book import AlarmTaken
 from sabot_floor.wall.wall_feed import NotConnected, WallFeed
 from sabot_floor.wall.wall_model import Hearing, JudgedTable, WallModel, WallSettings
 
+pytestmark = pytest.mark.slow
+
 WAIT_S = 60.0
 QUICK = WallSettings(silent_s=3.0)
 

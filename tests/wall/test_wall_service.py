@@ -8,6 +8,8 @@ from tests.wall.served_wall import DEALER_PIN, ServedWall, WallClient
 
 from sabot_web.access import IDLE_S
 
+pytestmark = pytest.mark.slow
+
 CALLED: dict[str, Any] = {"called": True}
 
 
