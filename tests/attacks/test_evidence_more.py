@@ -112,7 +112,7 @@ def test_a_clock_set_back_while_the_journal_is_written(tmp_path: Path) -> None:
 def test_a_log_flushed_by_power_cycles_shows_as_a_rate(tmp_path: Path) -> None:
     """Each cut loses what was not acknowledged yet: one gap is an accident, thirty in forty rounds are not.
 
-    The device's chain is that of docs/evidence.md; no firmware makes it yet.
+    The chain is made by the layout of docs/evidence.md; no device is switched off here.
     """
     device = ChainedDevice()
     for number in range(40):
