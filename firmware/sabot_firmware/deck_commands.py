@@ -146,9 +146,10 @@ class DeckCommands:
         now_s = controller.utc_s()
         wait_s = LOOK_EVERY_S
         if now_s is not None:
+            known, self._left_s = self._left_s, {}  # without the decks that left
             for deck in decks.in_use:
                 left = decks.left_s(deck.deck_id, now_s)
-                before = self._left_s.get(deck.deck_id, left)
+                before = known.get(deck.deck_id, left)
                 if decks.warning(before, left) is not None:
                     controller.report("deck_hours", deck.deck_id, max(left, 0))
                 self._left_s[deck.deck_id] = left

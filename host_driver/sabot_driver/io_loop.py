@@ -155,7 +155,9 @@ class IoLoop:
         """The tick at which ``step`` is due by itself."""
         due = self.connection.deadline(now)
         if not self._writing and self.connection.has_batch():
-            wait = self._disk_wait(now) or now
+            wait = self._disk_wait(now)
+            if wait is None:
+                wait = now
             if due is None or ticks.diff(wait, due) < 0:
                 due = wait
         return due

@@ -148,10 +148,11 @@ class HandshakeResponder:
         """How long no handshake is taken on this cable, because a wrong proof came."""
         if self._wrong_at is None:
             return 0
-        left = AFTER_WRONG_PROOF_MS - ticks.diff(now, self._wrong_at)
-        if left <= 0:
-            self._wrong_at = None
-        return max(left, 0)
+        passed = ticks.diff(now, self._wrong_at)
+        if 0 <= passed < AFTER_WRONG_PROOF_MS:
+            return AFTER_WRONG_PROOF_MS - passed
+        self._wrong_at = None  # below 0: nobody used this cable for so many days that the ticks wrapped
+        return 0
 
     def _hello(self, fields: bytes, said: "Values", now: int) -> None:
         device = self._device
@@ -219,14 +220,19 @@ class HandshakeResponder:
 
     def hint(self, session: int, now: int) -> None:
         """Tell the host, now and then, that the session of its packet does not run here."""
-        if self._hinted_at is None or ticks.diff(now, self._hinted_at) >= HINT_EVERY_MS:
+        self._forget_hint(now)
+        if self._hinted_at is None:
             self._hinted_at = now
             self.send("no_session", (self._device.boot_id, session))
 
+    def _forget_hint(self, now: int) -> None:
+        """Another hint may follow. Below 0 the ticks wrapped: nobody used this cable for days."""
+        if self._hinted_at is not None and not 0 <= ticks.diff(now, self._hinted_at) < HINT_EVERY_MS:
+            self._hinted_at = None
+
     def take_replies(self, now: int) -> "list[bytearray]":
         """Take the frames that wait for the cable."""
-        if self._hinted_at is not None and ticks.diff(now, self._hinted_at) >= HINT_EVERY_MS:
-            self._hinted_at = None
+        self._forget_hint(now)
         replies = self.replies
         self.replies = []
         return replies

@@ -12,9 +12,10 @@ import pytest
 from tests.driver.connection_ends import Ends
 
 from sabot_driver.errors import JournalError, JournalFull, LinkLost
-from sabot_driver.io_loop import BatchResult, IoLoop, PortLost, PortOpened
+from sabot_driver.io_loop import RETRY_DISK_MS, BatchResult, IoLoop, PortLost, PortOpened
 from sabot_driver.journal import JournalBatch
 from sabot_driver.link_state import LinkState
+from sabot_protocol import ticks
 from sabot_protocol.device_port import DevicePort
 from sabot_protocol.host.messages import CallFloor, Locate
 
@@ -170,3 +171,25 @@ def test_one_seed_replays_everything_and_the_journal_is_ahead_of_the_wire(seed: 
     assert answered <= len([name for name, _ in world.done if name != "set_clock"]) <= len(world.futures)
     if seed < 6:
         assert life(seed).trace == world.trace
+
+
+class _FullDisk:
+    def __init__(self) -> None:
+        self._result: BatchResult | None = None
+
+    def start(self, batch: JournalBatch) -> None:
+        self._result = BatchResult(batch, None, JournalFull("full"))
+
+    def take(self) -> BatchResult | None:
+        result, self._result = self._result, None
+        return result
+
+
+def test_a_disk_that_is_tried_again_at_tick_0_is_waited_for() -> None:
+    """Tick 0 was taken for no tick: the loop ran without a pause until the ticks had wrapped."""
+    world = Virtual(1)
+    loop = IoLoop(world.connection, _Port(world), _FullDisk(), lambda due: None)
+    now = ticks.add(0, -RETRY_DISK_MS)
+    loop.step(now)
+    assert loop.step(now) == 0
+    assert isinstance(world.connection.journal_error, JournalFull)

@@ -219,6 +219,18 @@ def test_hours_run_while_a_stack_waits_in_the_exit_tray() -> None:
     assert table.refused("commit_shuffle", 1) == "past_its_hours"
 
 
+@pytest.mark.looks_inside
+def test_nothing_is_kept_of_the_hours_of_decks_that_left() -> None:
+    """Each deck left its remaining time behind: a host that registers and removes decks filled the memory."""
+    table = Table(16)
+    table.device.run_until_idle()
+    for deck_id in range(1, 12):
+        table.device.command("register_deck", deck_id, RED, OPENING_UTC_S, role="floor")
+        table.device.run_for(40_000_000)
+        table.device.command("remove_deck", deck_id, 1, role="floor")
+    assert len(table.device.controller.deck_commands._left_s) == 1
+
+
 @pytest.mark.rule("MD3 3.C")
 def test_a_deck_that_is_said_to_be_opened_in_the_future_is_refused() -> None:
     """``opened_s = 2**32 - 1`` was accepted: such a deck had no end."""

@@ -16,7 +16,7 @@ from pair import (
 )
 from world import HOST_ID, KEY, SERIAL
 
-from sabot_protocol import frame
+from sabot_protocol import frame, ticks
 from sabot_protocol.codec import CODEC, enum_number
 from sabot_protocol.command_numbers import CommandNumbers
 from sabot_protocol.device_port import DevicePort
@@ -639,6 +639,14 @@ def test_after_a_wrong_proof_no_handshake_on_that_cable_for_a_second():
     second = other(pair, mode=OBSERVER)  # on another cable
     assert second.host.up
     assert pair.ask("dispense_stack", 5, 1)[0] == "ok"
+
+
+def test_a_wrong_proof_delays_nobody_who_comes_when_the_ticks_have_wrapped():
+    pair = Pair()
+    assert errors(wrong_proof(pair, pair.port)) == ["bad_proof"]
+    pair.now = ticks.add(pair.now, ticks.HALF + 1000)  # more than six days, in which nobody used this cable
+    pair.connect()
+    assert pair.host.up
 
 
 def test_a_proved_session_on_the_same_cable_is_not_delayed_and_a_host_waits_the_second():

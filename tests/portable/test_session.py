@@ -3,7 +3,7 @@
 from pair import Pair, frames, payload
 from world import HOST_ID, KEY, SERIAL
 
-from sabot_protocol import frame
+from sabot_protocol import frame, ticks
 from sabot_protocol.codec import CODEC
 from sabot_protocol.command_numbers import CommandNumbers
 from sabot_protocol.errors import RequestNotAllowed
@@ -340,6 +340,16 @@ def test_no_session_is_said_at_most_once_in_a_while_and_only_to_its_session():
     assert pair.host._handshake is not None
     pair.port.receive(bytes(frame.encode(b"\x03" + bytes(10))), pair.now)
     assert pair.port.diagnostics.malformed == 1
+
+
+def test_no_session_is_said_when_the_ticks_have_wrapped_since_the_last_time():
+    pair = Pair().connect()
+    stale = list(pair.sent)[-1]
+    pair.boot()
+    for _ in range(2):
+        pair.port.receive(stale, pair.now)
+        assert len(frames(pair.port.poll(pair.now))) == 1
+        pair.now = ticks.add(pair.now, ticks.HALF + 1000)  # nobody used this cable for more than six days
 
 
 def test_answers_find_a_place_among_many_events():
