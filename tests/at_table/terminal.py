@@ -3,12 +3,14 @@
 import difflib
 import os
 import re
-import sys
+import termios
 from collections.abc import Callable
 from pathlib import Path
 from types import TracebackType
 
 import pexpect
+from pexpect.fdpexpect import fdspawn
+from tests.warm_start import WarmPopen
 
 COLUMNS, LINES = 80, 40
 DEALER_PIN, FLOOR_PIN = "2468", "13579"
@@ -37,16 +39,13 @@ class Terminal:
     def __init__(self, home: Path, *arguments: object) -> None:
         environment = {**os.environ, "SABOT_HOME": str(home), "TERM": "xterm", "LC_ALL": "C.UTF-8"}
         environment.pop("COLUMNS", None)
-        program = [sys.executable, "-c", "from sabot_cli.main import main; main()"]
-        self._process = pexpect.spawn(
-            program[0],
-            [*program[1:], *map(str, arguments)],
-            dimensions=(LINES, COLUMNS),
-            encoding="utf-8",
-            env=environment,
-            timeout=TIMEOUT_S,
-        )
-        self._process.delaybeforesend = None
+        end, inner = os.openpty()
+        termios.tcsetwinsize(inner, (LINES, COLUMNS))
+        streams = {"stdin": inner, "stdout": inner, "stderr": inner}
+        self._program = WarmPopen([*map(str, arguments)], terminal=True, env=environment, **streams)
+        os.close(inner)
+        self._screen = fdspawn(end, encoding="utf-8", timeout=TIMEOUT_S)
+        self._screen.delaybeforesend = None
         self._read: list[str] = []
 
     def __enter__(self) -> "Terminal":
@@ -55,20 +54,22 @@ class Terminal:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._process.close(force=True)
+        self._program.kill()
+        self._program.wait()
+        self._screen.close()
 
     def see(self, text: str) -> None:
         """Wait until a text is on the screen, after what was seen before."""
         try:
-            self._process.expect_exact(text)
+            self._screen.expect_exact(text)
         except (pexpect.TIMEOUT, pexpect.EOF):
-            shown = f"{self.screen()}{self._process.before}"
+            shown = f"{self.screen()}{self._screen.before}"
             raise AssertionError(f"'{text}' is not on the screen:\n{shown}") from None
-        self._read.append(self._process.before + self._process.after)
+        self._read.append(self._screen.before + self._screen.after)
 
     def press(self, keys: str) -> None:
         """Type."""
-        self._process.send(keys)
+        self._screen.send(keys)
 
     def do(self, *steps: tuple[str, str]) -> None:
         """See a text, then type; step by step."""
@@ -78,15 +79,14 @@ class Terminal:
 
     def end(self) -> int:
         """Wait until the program has ended; its exit code."""
-        self._process.expect_exact(pexpect.EOF)
-        self._read.append(self._process.before)
-        self._process.close()
-        return int(self._process.exitstatus if self._process.exitstatus is not None else -1)
+        self._screen.expect_exact(pexpect.EOF)
+        self._read.append(self._screen.before)
+        return self._program.wait()
 
     def kill(self) -> None:
         """Kill the program (-9)."""
-        self._process.kill(9)
-        self._process.wait()
+        self._program.kill()
+        self._program.wait()
 
     def screen(self) -> str:
         """The lines that stayed on the screen, without colours; times and places are named, not told."""

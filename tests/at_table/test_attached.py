@@ -12,7 +12,7 @@ from typing import Any
 import httpx
 import pytest
 from tests.at_table.terminal import DEALER_PIN, FLOOR_PIN, Open
-from tests.driver.command import SABOT
+from tests.warm_start import WarmPopen, warm_run
 
 from sabot_driver.user_files import UserFiles
 from sabot_serve.service_client import ServiceClient
@@ -32,9 +32,7 @@ def running(home: Path, url: str) -> ServiceAddress:
 
 def sabot(*arguments: object, **more: Any) -> "subprocess.CompletedProcess[str]":
     """A command that is not at a terminal."""
-    return subprocess.run(
-        [*SABOT, *map(str, arguments)], capture_output=True, text=True, timeout=START_S, **more
-    )
+    return warm_run([*map(str, arguments)], timeout=START_S, **more)
 
 
 def test_a_second_terminal_is_another_face_of_the_same_table(terminal: Open, home: Path, device: str) -> None:
@@ -73,9 +71,7 @@ def test_watch_status_and_serve_find_a_table_that_is_played(terminal: Open, home
         at = running(home, device)
         status = sabot("status", *where, "--json")
         assert json.loads(status.stdout)["shoe"] == "empty", status.stderr
-        with subprocess.Popen(
-            [*SABOT, "watch", *where, "--json", "--all"], stdout=subprocess.PIPE, text=True
-        ) as watch:
+        with WarmPopen(["watch", *where, "--json", "--all"], stdout=subprocess.PIPE, text=True) as watch:
             assert watch.stdout is not None
             names = [json.loads(watch.stdout.readline()).get("name") for _ in range(2)]
             assert names == [None, "booted"]  # its status, then every event that the journal has
@@ -97,8 +93,8 @@ def test_watch_status_and_serve_find_a_table_that_is_played(terminal: Open, home
 @contextmanager
 def serving(*options: object) -> Iterator[dict[str, Any]]:
     """A running ``sabot serve``, and what it told."""
-    run = subprocess.Popen(
-        [*SABOT, "serve", *map(str, options), "--port", "0", "--json"],
+    run = WarmPopen(
+        ["serve", *map(str, options), "--port", "0", "--json"],
         stdout=subprocess.PIPE,
         text=True,
         env={**os.environ, "PYTHONUNBUFFERED": "1"},

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from tests.at_table.terminal import Open
 from tests.conformance.targets import Tcp
-from tests.driver.command import SABOT
+from tests.warm_start import WarmPopen
 
 pytestmark = pytest.mark.slow
 ENTER = "\r"
@@ -46,7 +46,7 @@ def test_the_program_is_killed_at_needs_and_the_next_start_goes_on(terminal: Ope
 def device(state: Path, port: int = 0) -> Iterator[tuple[str, "subprocess.Popen[str]"]]:
     """An emulated device in a process of its own, whose memory is in a file; its URL and process."""
     options = ["simulate", "--json", "--tcp", str(port), "--speed", "max", "--state", str(state)]
-    process = subprocess.Popen([*SABOT, *options], stdout=subprocess.PIPE, text=True, env={**os.environ})
+    process = WarmPopen(options, stdout=subprocess.PIPE, text=True, env={**os.environ})
     assert process.stdout is not None
     try:
         yield str(json.loads(process.stdout.readline())["url"]), process

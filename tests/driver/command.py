@@ -3,16 +3,14 @@
 import json
 import signal
 import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
 import pytest
+from tests.warm_start import WarmPopen
 
 from sabot_cli import main
-
-SABOT = [sys.executable, "-c", "from sabot_cli.main import main; main()"]
 
 
 class Ran:
@@ -44,9 +42,8 @@ class Sabot:
 @contextmanager
 def simulated(*options: str) -> Iterator[str]:
     """``sabot simulate`` in a process of its own; its URL."""
-    process = subprocess.Popen(
-        [*SABOT, "simulate", "--json", "--speed", "max", *options], stdout=subprocess.PIPE, text=True
-    )
+    program = ["simulate", "--json", "--speed", "max", *options]
+    process = WarmPopen(program, stdout=subprocess.PIPE, text=True)
     assert process.stdout is not None
     said = json.loads(process.stdout.readline())
     assert said["simulator"] is True

@@ -16,7 +16,8 @@ import click
 import pytest
 from click.shell_completion import ShellComplete
 from tests.conformance.targets import Tcp
-from tests.driver.command import SABOT, Ran, Sabot
+from tests.driver.command import Ran, Sabot
+from tests.warm_start import WarmPopen, warm_run
 
 from sabot_cli.main import cli
 from sabot_driver.keyring import write_key
@@ -95,14 +96,11 @@ def test_a_home_that_cannot_be_used_is_no_traceback(
     "arguments", [("-v", "status"), ("status", "-v"), ("service", "-v", "wear"), ("service", "wear", "-v")]
 )
 def test_more_may_be_asked_for_anywhere(arguments: tuple[str, ...]) -> None:
-    ran = subprocess.run(
-        [*SABOT, *arguments, "--device", "sim://"], capture_output=True, text=True, check=True
-    )
+    ran = warm_run([*arguments, "--device", "sim://"])
+    assert ran.returncode == 0
     assert "sabot" in ran.stderr
-    quiet = subprocess.run(
-        [*SABOT, "status", "--device", "sim://"], capture_output=True, text=True, check=True
-    )
-    assert quiet.stderr == ""
+    quiet = warm_run(["status", "--device", "sim://"])
+    assert (quiet.returncode, quiet.stderr) == (0, "")
 
 
 def test_a_shell_completes_commands_options_and_tables(sabot: Sabot, home: Path) -> None:
@@ -348,8 +346,8 @@ def test_the_example_of_fault_clear_runs_at_a_machine_that_has_stopped(sabot: Sa
 
 def test_the_example_of_serve_runs_until_it_is_ended() -> None:
     (line,) = [each for each in examples() if each.startswith("sabot serve")]
-    program = [*SABOT, *line.split()[1:], "--json"]
-    with subprocess.Popen(program, stdout=subprocess.PIPE, text=True) as process:
+    program = [*line.split()[1:], "--json"]
+    with WarmPopen(program, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         said = json.loads(process.stdout.readline())
         process.terminate()

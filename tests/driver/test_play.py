@@ -11,8 +11,9 @@ from typing import Any
 
 import pytest
 from pytest_mock import MockerFixture
-from tests.driver.command import SABOT, Sabot, simulated
+from tests.driver.command import Sabot, simulated
 from tests.table.operators import royal_9_data
+from tests.warm_start import WarmPopen
 
 from sabot_firmware.shuffle_commands import ShuffleCommands
 from sabot_protocol.host.shuffle_audit import RevealedShuffle, audit
@@ -236,7 +237,7 @@ def steps_on_record(path: Path) -> list[str]:
 def _killed_in_round(number: int, arguments: list[str], folder: Path, after_s: float) -> list[dict[str, Any]]:
     """Kill a program (-9) so long after bets were closed in a round; the rounds it had told of."""
     environment = {**os.environ, "SABOT_HOME": str(folder)}
-    process = subprocess.Popen([*SABOT, *arguments], stdout=subprocess.PIPE, text=True, env=environment)
+    process = WarmPopen(arguments, stdout=subprocess.PIPE, text=True, env=environment)
     assert process.stdout is not None
     closed, rounds = 0, []
     for text in process.stdout:

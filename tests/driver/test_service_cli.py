@@ -4,14 +4,14 @@ import os
 import pty
 import re
 import select
-import subprocess
 import time
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import cast
 
 import pytest
-from tests.driver.command import SABOT, Sabot, simulated
+from tests.driver.command import Sabot, simulated
+from tests.warm_start import WarmPopen
 
 from sabot_cli.service.bring_up import BY_HAND
 from sabot_cli.service.machine_work import NoSelfTest, await_self_test
@@ -186,14 +186,8 @@ class Terminal:
         self._end, inner = pty.openpty()
         os.set_blocking(self._end, False)
         environment = {**os.environ, "COLUMNS": "80", "LINES": "24", "TERM": "xterm"}
-        self.process = subprocess.Popen(
-            [*SABOT, *arguments],
-            stdin=inner,
-            stdout=inner,
-            stderr=inner,
-            env=environment,
-            start_new_session=True,
-        )
+        streams = {"stdin": inner, "stdout": inner, "stderr": inner}
+        self.process = WarmPopen(list(arguments), terminal=True, env=environment, **streams)
         os.close(inner)
 
     def expect(self, pattern: str, limit_s: float = 60.0) -> str:

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 from tests.driver.chaos import wait_until
-from tests.driver.command import SABOT, Sabot, simulated
+from tests.driver.command import Sabot, simulated
+from tests.warm_start import WarmPopen
 
 pytestmark = [pytest.mark.usefixtures("home"), pytest.mark.slow]
 
@@ -76,7 +77,7 @@ def test_memory_in_a_file_outlives_the_program(sabot: Sabot, tmp_path: Path) -> 
 def test_memory_in_a_file_outlives_a_kill(sabot: Sabot, tmp_path: Path) -> None:
     state = tmp_path / "device.state"
     options = ["simulate", "--json", "--pty", "--speed", "max", "--state", str(state)]
-    process = subprocess.Popen([*SABOT, *options], stdout=subprocess.PIPE, text=True)
+    process = WarmPopen(options, stdout=subprocess.PIPE, text=True)
     assert process.stdout is not None
 
     url = json.loads(process.stdout.readline())["url"]

@@ -6,12 +6,12 @@ import os
 import signal
 import sqlite3
 import subprocess
-import sys
 import time
 from pathlib import Path
 
 import pytest
 from tests.floor.packed_rows import SITE, chain, message, record_body
+from tests.warm_start import WarmPopen
 
 from sabot_cli import floor_commands
 from sabot_cli.main import run
@@ -105,9 +105,8 @@ def test_setup_archive_and_release_work_with_a_server(
     assert run(["floor", "setup", *where, "--replicas", "1", "--gigabytes", "0.2"]) == 1
     assert "max_bytes is 107374182, not 214748364" in capsys.readouterr().err.replace("\n", "")
     assert run(["floor", "release", "t07", *where, "--json"]) == 0
-    program = [sys.executable, "-c", "from sabot_cli.main import main; main()", "floor", "archive"]
-    words = [*program, *where, *small, "--to", str(tmp_path / "a.db"), "--json"]
-    with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as process:
+    words = ["floor", "archive", *where, *small, "--to", str(tmp_path / "a.db"), "--json"]
+    with WarmPopen(words, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         assert json.loads(process.stdout.readline())["event"] == "archiving"
         process.send_signal(signal.SIGTERM)
@@ -170,21 +169,20 @@ def test_serve_refuses_what_may_not_or_cannot_be_published(
 def test_a_served_table_is_published(server: Site, site_name: str, tmp_path: Path) -> None:
     """`sabot serve --floor` at a device of another process: the archive gets its first rows."""
     environment = {**os.environ, "SABOT_HOME": str(tmp_path / "home")}
-    sabot = [sys.executable, "-c", "from sabot_cli.main import main; main()"]
     store = ArchiveStore(str(tmp_path / "a.db"), site_name)
     store.close()
     where = ["--site", site_name, "--server", server.urls[0], "--replicas", "1", "--gigabytes", "0.1"]
-    archive = subprocess.Popen([*sabot, "floor", "archive", "--to", str(tmp_path / "a.db"), *where])
-    device = subprocess.Popen(
-        [*sabot, "simulate", "--tcp", "0", "--json"], stdout=subprocess.PIPE, text=True, env=environment
+    archive = WarmPopen(["floor", "archive", "--to", str(tmp_path / "a.db"), *where])
+    device = WarmPopen(
+        ["simulate", "--tcp", "0", "--json"], stdout=subprocess.PIPE, text=True, env=environment
     )
     served = None
     try:
         assert device.stdout is not None
         url = str(json.loads(device.stdout.readline())["url"])
         path = _floor_file(tmp_path, site_name, server.urls[0])
-        words = [*sabot, "serve", "--device", url, "--simulator", "--port", "0", "--floor", str(path)]
-        served = subprocess.Popen([*words, "--json"], stdout=subprocess.PIPE, text=True, env=environment)
+        words = ["serve", "--device", url, "--simulator", "--port", "0", "--floor", str(path)]
+        served = WarmPopen([*words, "--json"], stdout=subprocess.PIPE, text=True, env=environment)
         ends = time.monotonic() + LONG_S
         found: list[tuple[str, int]] = []
         while len(found) < 2 and time.monotonic() < ends:

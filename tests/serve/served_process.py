@@ -5,13 +5,13 @@ import os
 import signal
 import socket
 import subprocess
-import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Self
 
 import httpx
+from tests.warm_start import WarmPopen
 
 from sabot_cli.device_access import provision_simulator_keys
 from sabot_driver import Credential, connect
@@ -28,7 +28,6 @@ from sabot_table.procedure import TableRole
 
 DEALER, DEALER_PIN = "dana", "2468"
 FLOOR, FLOOR_PIN = "flo", "13579"
-SABOT = [sys.executable, "-c", "from sabot_cli.main import main; main()"]
 START_S = 120.0
 TIMEOUT_S = 30.0
 
@@ -85,8 +84,8 @@ class ServedProcess:
     def start(self) -> None:
         """Start the service; it may not answer yet."""
         options = ["serve", "--device", self.url, "--simulator", "--people", "--port", str(self.port)]
-        self.process = subprocess.Popen(
-            [*SABOT, *options, "--json"],
+        self.process = WarmPopen(
+            [*options, "--json"],
             stdout=subprocess.PIPE,
             text=True,
             env={**os.environ, "SABOT_HOME": str(self.home), "PYTHONUNBUFFERED": "1"},

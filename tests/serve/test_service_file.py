@@ -5,7 +5,6 @@ import os
 import signal
 import stat
 import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,6 +13,7 @@ from typing import Any
 import pytest
 from tests.serve.served_process import ServedProcess
 from tests.session.old_record import STATE, old_record
+from tests.warm_start import WarmPopen, warm_run
 
 from sabot_driver.user_files import UserFiles
 from sabot_serve.errors import ServiceFileFailed, ServiceRunning
@@ -24,8 +24,7 @@ from sabot_web.errors import NotServed, TlsRequired
 
 START_S = 180
 DEVICE = "sim://?seed=1"
-SERVE = [sys.executable, "-c", "from sabot_cli.main import main; main()"]
-SERVE += ["serve", "--device", DEVICE, "--port", "0", "--json"]
+SERVE = ["serve", "--device", DEVICE, "--port", "0", "--json"]
 
 
 def test_a_table_has_one_service_and_programs_find_it(tmp_path: Path) -> None:
@@ -82,7 +81,7 @@ def test_a_port_that_is_taken_is_told(tmp_path: Path) -> None:
 @contextmanager
 def serving(home: Path) -> Iterator[tuple["subprocess.Popen[str]", dict[str, Any]]]:
     """A running ``sabot serve``, and what it told."""
-    with subprocess.Popen(SERVE, env=environment(home), stdout=subprocess.PIPE, text=True) as run:
+    with WarmPopen(SERVE, env=environment(home), stdout=subprocess.PIPE, text=True) as run:
         assert run.stdout is not None
         try:
             yield run, json.loads(run.stdout.readline())
@@ -99,9 +98,7 @@ def environment(home: Path) -> dict[str, str]:
 def test_a_second_serve_prints_a_new_address_and_a_killed_one_leaves_no_lock(tmp_path: Path) -> None:
     with serving(tmp_path) as (first, told):
         assert told["event"] == "serving"
-        second = subprocess.run(
-            SERVE, env=environment(tmp_path), capture_output=True, text=True, timeout=START_S
-        )
+        second = warm_run(SERVE, env=environment(tmp_path), timeout=START_S)
         again = json.loads(second.stdout)
         assert second.returncode == 6
         assert again["event"] == "served"

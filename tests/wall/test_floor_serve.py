@@ -4,18 +4,17 @@ import json
 import os
 import signal
 import subprocess
-import sys
 from pathlib import Path
 
 import httpx
 import pytest
 from tests.wall.spoken_floor import SpokenFloor
+from tests.warm_start import WarmPopen, warm_run
 
 from sabot_cli.main import run
 
 pytestmark = pytest.mark.slow
 
-PROGRAM = "from sabot_cli.main import main; main()"
 WAIT_S = 60
 
 
@@ -25,16 +24,15 @@ def test_it_serves_until_it_is_ended_and_a_second_one_asks_for_a_new_address(
     words = ["floor", "serve", "--site", spoken.site, "--server", spoken.servers.urls[0], "--port", "0"]
     words += ["--archive", str(archive), "--metrics-port", "0", "--demonstration", "--json"]
     home = {**os.environ, "SABOT_HOME": str(tmp_path / "home")}
-    program = [sys.executable, "-c", PROGRAM, *words]
     spoken.tables(["t07"])
-    served = subprocess.Popen(program, stdout=subprocess.PIPE, text=True, env=home)
+    served = WarmPopen(words, stdout=subprocess.PIPE, text=True, env=home)
     try:
         assert served.stdout is not None
         told = json.loads(served.stdout.readline())
         assert set(told["people"]) == {"floor", "service"}
         metrics = httpx.get(told["metrics"]).text
         assert "sabot_wall_connected" in metrics
-        second = subprocess.run(program, capture_output=True, text=True, env=home, timeout=WAIT_S)
+        second = warm_run(words, env=home, timeout=WAIT_S)
         assert second.returncode == 6
         again = json.loads(second.stdout)
         assert (again["address"], again["pid"]) == (told["address"], served.pid)
