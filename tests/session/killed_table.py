@@ -48,12 +48,14 @@ class Plan:
         self.mini = rules.name in SHOES
         self.forfeits = rules.name.startswith("md-three")
         self.main = rules.main_wagers[0]
+        self.seen: set[NeedKind] = set()
         if dealer is not None:
             staff.deal_as(dealer.person)
 
     def act(self) -> bool:
         """Give the next act of the plan, if it is its turn; whether one was given."""
         needs = {each.kind: each for each in self.table.needs()}
+        self.seen = set(needs)
         number = self.table.read(lambda session: session.procedure.table.memory.rounds)
         if NeedKind.BETS in needs:
             return self._bet(number + 1, needs[NeedKind.BETS])
@@ -73,6 +75,11 @@ class Plan:
                 self.staff.give(due)
                 return True
         return False
+
+    @property
+    def left_to_it(self) -> frozenset[NeedKind]:
+        """What the staff leaves to the plan: bets, and hands that it has not seen waiting when it acted."""
+        return frozenset({NeedKind.BETS} if NeedKind.EXPOSE in self.seen else {NeedKind.BETS, NeedKind.EXPOSE})
 
     def _done(self, number: int) -> set[str]:
         return {each.row.kind for each in self.record.round_rows(number)} if number else set()
@@ -115,7 +122,7 @@ def run(url: str, folder: Path, day: Day) -> None:
             ends = time.monotonic() + PATIENCE_S
             while len(record.rows_of_kind("collect")) < day.rounds:
                 newest = table.read(lambda session: session.cursor)
-                if not plan.act() and staff.meet_one(frozenset({NeedKind.BETS})) is None:
+                if not plan.act() and staff.meet_one(plan.left_to_it) is None:
                     table.wait_changed(newest, 0.05)
                 if time.monotonic() > ends:
                     words = [each.words for each in table.needs()]
