@@ -6,7 +6,7 @@ from itertools import permutations
 
 import numpy as np
 import pytest
-from scipy import stats
+import scipy
 from tests.sweeps import Amount
 
 from sabot_firmware.height_model import HeightModel
@@ -52,7 +52,7 @@ def p_values() -> dict[str, list[float]]:
 )  # fmt: skip
 @pytest.mark.xdist_group("p_values")
 def test_p_values_of_uniform_orders_are_uniform(name: str) -> None:
-    assert stats.kstest(p_values()[name], "uniform").pvalue > 1e-4
+    assert scipy.stats.kstest(p_values()[name], "uniform").pvalue > 1e-4
 
 
 @pytest.mark.parametrize("cards", [5, 6])
@@ -90,7 +90,7 @@ def test_the_bias_said_to_be_found_with_99_percent_is_found_that_often() -> None
     random = np.random.default_rng(2)
     for _ in range(200):
         seen = random.normal(size, 1 / np.sqrt(51 * shuffles))
-        found += 2 * stats.norm.sf(abs(seen) * np.sqrt(51 * shuffles)) < level
+        found += 2 * scipy.stats.norm.sf(abs(seen) * np.sqrt(51 * shuffles)) < level
     assert found >= 190
 
 

@@ -3,8 +3,8 @@
 import hmac
 from random import Random
 
+import scipy
 from cavp import CAVP  # of the portable tests
-from scipy import stats
 
 from sabot_firmware.rng import entropy_source, lag_test
 from sabot_firmware.rng.draws import Slots
@@ -97,11 +97,11 @@ def test_the_cutoffs_follow_from_the_entropy_stated() -> None:
     entropy = entropy_source.ENTROPY_MILLIBITS / 1000
     assert -(-20 // entropy) + 1 == entropy_source.REPETITION_CUTOFF
     likeliest = 2**-entropy
-    cutoff = 1 + stats.binom.ppf(1 - 2**-20, entropy_source.WINDOW, likeliest)
+    cutoff = 1 + scipy.stats.binom.ppf(1 - 2**-20, entropy_source.WINDOW, likeliest)
     assert cutoff == entropy_source.PROPORTION_CUTOFF
 
 
 def test_the_lag_tests_cutoff_is_one_false_alarm_in_2_to_the_27_for_each_lag_and_sign() -> None:
     likeliest = 2 ** -(entropy_source.ENTROPY_MILLIBITS / 1000)
-    assert 1 + stats.binom.ppf(1 - 2**-27, lag_test.WINDOW, likeliest) == lag_test.CUTOFF
-    assert 2 * lag_test.LAGS * stats.binom.sf(lag_test.CUTOFF - 1, lag_test.WINDOW, likeliest) <= 2**-20
+    assert 1 + scipy.stats.binom.ppf(1 - 2**-27, lag_test.WINDOW, likeliest) == lag_test.CUTOFF
+    assert 2 * lag_test.LAGS * scipy.stats.binom.sf(lag_test.CUTOFF - 1, lag_test.WINDOW, likeliest) <= 2**-20

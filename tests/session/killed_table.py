@@ -79,7 +79,7 @@ class Plan:
     @property
     def left_to_it(self) -> frozenset[NeedKind]:
         """What the staff leaves to the plan: bets, and hands that it has not seen waiting when it acted."""
-        return frozenset({NeedKind.BETS} if NeedKind.EXPOSE in self.seen else {NeedKind.BETS, NeedKind.EXPOSE})
+        return frozenset({NeedKind.BETS, NeedKind.EXPOSE} - (self.seen - {NeedKind.BETS}))
 
     def _done(self, number: int) -> set[str]:
         return {each.row.kind for each in self.record.round_rows(number)} if number else set()

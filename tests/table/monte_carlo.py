@@ -19,9 +19,9 @@ from math import erfc, sqrt
 from pathlib import Path
 from typing import Any
 
+import scipy
 from rich.console import Console
 from rich.progress import Progress
-from scipy.stats import chi2
 
 from sabot_table import ruleset
 from sabot_table.odds import WagerOdds, odds
@@ -99,7 +99,7 @@ def compare(exact: WagerOdds, lines: Mapping[str, int], won: int, staked: int) -
     if rare_expected >= LEAST_EXPECTED:
         statistic += (rare_seen - rare_expected) ** 2 / rare_expected
         freedom += 1
-    p_lines = float(chi2.sf(statistic, freedom)) if freedom > 0 else 1.0
+    p_lines = float(scipy.stats.chi2.sf(statistic, freedom)) if freedom > 0 else 1.0
     return Agreement(exact, rounds, -won / staked, error, erfc(abs(z) / sqrt(2)), p_lines)
 
 

@@ -10,8 +10,8 @@ from math import sqrt
 from typing import Any
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy import optimize, stats
 
 from sabot_simulators.fairness.simulated_shuffles import Orders
 
@@ -170,10 +170,10 @@ def fixed_points(orders: Orders) -> OrderTest:
     shuffles, cards = orders.shape
     each = (orders == np.arange(cards)).sum(axis=1)
     most = 5
-    while most > 1 and shuffles * stats.poisson.sf(most - 1, 1) < LEAST_EXPECTED:
+    while most > 1 and shuffles * scipy.stats.poisson.sf(most - 1, 1) < LEAST_EXPECTED:
         most -= 1
     seen = np.bincount(np.minimum(each, most), minlength=most + 1)
-    chances = stats.poisson.pmf(np.arange(most), 1)  # exact to 1e-50 for 52 cards
+    chances = scipy.stats.poisson.pmf(np.arange(most), 1)  # exact to 1e-50 for 52 cards
     expected = shuffles * np.append(chances, 1 - chances.sum())
     statistic = float(((seen - expected) ** 2 / expected).sum())
     return _chi_square("fixed points", statistic, most, shuffles, "rms of the share of decks")
@@ -247,7 +247,7 @@ def repeated_orders(orders: Orders) -> OrderTest:
     repeats = shuffles - len({row.tobytes() for row in orders})
     log_orders = float(np.log(np.arange(1, cards + 1)).sum())
     expected = float(np.exp(min(2 * np.log(max(shuffles, 2)) - np.log(2) - log_orders, 0)))
-    p = float(stats.poisson.sf(repeats - 1, expected)) if repeats else 1.0
+    p = float(scipy.stats.poisson.sf(repeats - 1, expected)) if repeats else 1.0
     return OrderTest("repeated orders", repeats, expected, p, lambda level: 1.0, "repeats")
 
 
@@ -266,7 +266,7 @@ def same_as_before(orders: Orders, pairs: NDArray[np.intp]) -> OrderTest:
     """One card a deck, on average, is where the one fed at the same time was before."""
     each = (orders[pairs] == orders[pairs + 1]).sum(axis=1)
     test = _mean_test("same as before", each, 1.0, 1.0, "cards a deck")
-    total = stats.poisson(len(pairs))  # few pairs are far from normal
+    total = scipy.stats.poisson(len(pairs))  # few pairs are far from normal
     test.p = min(1.0, 2 * float(min(total.cdf(each.sum()), total.sf(each.sum() - 1))))
     return test
 
@@ -317,10 +317,10 @@ def _mean_test(name: str, each: NDArray[Any], mean: float, variance: float, unit
     """The mean of a statistic of each deck, two-sided."""
     seen = float(np.mean(each))
     error = sqrt(variance / len(each))
-    p = float(2 * stats.norm.sf(abs(seen - mean) / error))
+    p = float(2 * scipy.stats.norm.sf(abs(seen - mean) / error))
 
     def detectable(level: float) -> float:
-        return float((stats.norm.isf(level / 2) + stats.norm.isf(1 - POWER)) * error)
+        return float((scipy.stats.norm.isf(level / 2) + scipy.stats.norm.isf(1 - POWER)) * error)
 
     return OrderTest(name, seen, mean, p, detectable, unit)
 
@@ -329,16 +329,16 @@ def _chi_square(name: str, statistic: float, freedom: int, scale: float, unit: s
     """A chi-square statistic; a relative deviation of rms e everywhere makes it greater by ``scale`` e^2."""
 
     def detectable(level: float) -> float:
-        limit = stats.chi2.isf(level, freedom)
+        limit = scipy.stats.chi2.isf(level, freedom)
 
         def missed(excess: float) -> float:
-            return float(stats.ncx2.cdf(limit, freedom, excess) - (1 - POWER))
+            return float(scipy.stats.ncx2.cdf(limit, freedom, excess) - (1 - POWER))
 
         most = 10.0
         while missed(most) > 0:
             most *= 2
-        return sqrt(float(optimize.brentq(missed, 1e-6, most)) / scale)
+        return sqrt(float(scipy.optimize.brentq(missed, 1e-6, most)) / scale)
 
     return OrderTest(
-        name, statistic, float(freedom), float(stats.chi2.sf(statistic, freedom)), detectable, unit
+        name, statistic, float(freedom), float(scipy.stats.chi2.sf(statistic, freedom)), detectable, unit
     )

@@ -20,10 +20,10 @@ from math import sqrt
 from random import Random
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
 from rich.console import Console
 from rich.progress import track
-from scipy import stats
 
 from sabot_evidence.core_dumps import forbid_core_dumps
 from sabot_firmware import shuffler
@@ -245,7 +245,7 @@ def predict(heard: HostObservations, leak: str | None = None) -> Guesses:
     chances = 1 / np.arange(cards, 0, -1)
     error = sqrt(float((chances * (1 - chances)).sum()) / len(tried))
     mean, expected = float(right.mean()), float(chances.sum())
-    return Guesses(len(tried), mean, expected, float(stats.norm.sf((mean - expected) / error)))
+    return Guesses(len(tried), mean, expected, float(scipy.stats.norm.sf((mean - expected) / error)))
 
 
 def _scores(features: Floats, orders: Orders, positions: slice) -> Floats:
