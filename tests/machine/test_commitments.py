@@ -78,6 +78,15 @@ def test_a_deck_that_is_fed_again_is_revealed_and_fits_to_the_last_card(wired: b
     assert table.refused("reveal_shuffle", 4) == "no_such_shuffle"
 
 
+def test_cards_that_were_tried_again_are_revealed_where_they_lie() -> None:
+    table = Audited(3, "misfeed@tray:20", "snag@insertion:30")
+    assert table.open_table()
+    order = tuple(card.number for card in table.machine.shoe)
+    assert table.named("retried")
+    assert table.play_round()
+    assert audit(replace(table.revealed(1), came_out=order)) == []
+
+
 def test_any_change_is_found() -> None:
     table = Audited(2)
     assert table.open_table()

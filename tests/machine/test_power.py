@@ -17,7 +17,7 @@ from sabot_firmware.controller import Controller
 from sabot_firmware.critical import HEAD_SIZE, CriticalMemory
 from sabot_firmware.decks import CARD_BY_CARD, DEFAULT_HOURS
 from sabot_firmware.event_log import EventLog
-from sabot_firmware.persistent_state import PersistentState
+from sabot_firmware.persistent_state import CARDS_INSIDE, PersistentState
 from sabot_firmware.rounds import CORRECT
 from sabot_protocol.codec import CODEC, enum_number
 from sabot_protocol.errors import MemoryFailed, Refusal
@@ -482,6 +482,24 @@ def test_nothing_begins_that_could_not_be_recorded(failure: str) -> None:
     assert at.device.command("decks")[3] == 0  # the turn was not used
     work(chip)
     at.device.command("open_round", 1, deck_id)
+
+
+def test_a_deck_is_pushed_only_when_the_record_says_that_the_shoe_has_cards() -> None:
+    memory = RecordStore()
+    at = Table(6, memory=memory)
+    on_record: list[int] = []
+    push = at.machine.push
+
+    def noted(forward: bool) -> None:
+        if forward:
+            on_record.append(PersistentState(memory).shoe_inside)
+        push(forward)
+
+    at.machine.push = noted  # type: ignore[method-assign]
+    at.device.run_until_idle()
+    at.feed(at.new_deck(RED))
+    at.wait(lambda: at.shoe_state == shoe.READY)
+    assert on_record == [CARDS_INSIDE]
 
 
 def fail(chip: SimFram, failure: str) -> None:

@@ -42,6 +42,29 @@ def test_out_of_order_latches_through_a_power_cut_until_service_acts() -> None:
 
 
 @pytest.mark.rule("MD3 13.E")
+def test_a_machine_that_is_marked_out_of_order_goes_on_with_nothing_and_vouches_for_nothing() -> None:
+    table = Table(1, "stuck@deal:52")
+    assert table.open_table()
+    assert table.deal_round()
+    table._take()
+    table.device.run_for(3_000_000)
+    assert table.shoe_state == shoe.BLOCKED
+    assert table.device.view().proved(2)  # it lies on the shelf
+    table.machine.sensors.set(hardware.HOT, 1)
+    table.device.run_until_idle()
+    table.device.command("mark_out_of_order", role="floor")
+    assert not table.device.view().proved(2)
+    waits = Table(8)
+    assert waits.open_table()
+    waits.machine.put_into_exit([waits.machine.shoe.pop()])
+    waits.device.reboot()
+    waits.device.run_until_idle()
+    waits.device.command("empty_machine", role="floor")  # as soon as the exit tray is free
+    assert waits.device.view().emptying
+    waits.device.command("mark_out_of_order", role="floor")
+    assert not waits.device.view().emptying
+
+
 def test_the_machine_is_not_marked_out_of_order_in_a_round() -> None:
     table = Table(2)
     table.open_table()

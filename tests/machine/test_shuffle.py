@@ -108,6 +108,13 @@ def test_a_stuck_card_is_found_where_it_is_and_the_rollers_stand(fault: str, pla
     assert table.machine._rollers[hardware.INSERT].direction == 0
 
 
+@pytest.mark.parametrize("fault", ["stuck@entry:12", "stuck@insertion:12"])
+def test_a_card_is_tried_again_three_times_and_no_more(fault: str) -> None:
+    table = Table(8, fault)
+    table.shuffle()
+    assert len(table.named("retried")) == shuffler.MAX_RETRIES == 3
+
+
 def test_a_grip_off_by_one_is_seen() -> None:
     for seed in range(6):
         table = Table(seed, "grip_slip@chamber:30")
@@ -193,6 +200,19 @@ def test_a_deck_is_shuffled_while_the_other_lies_on_the_shelf_and_waits_for_it()
     device.run_for(5_000_000)
     assert table.machine.stack() == stack  # it waits
     assert table.refused("shuffle", third) == "wrong_state"
+
+
+def test_a_deck_that_is_gone_from_the_shelf_is_not_proved_to_lie_there() -> None:
+    table = Table(12)
+    table.open_table()
+    assert table.device.view().proved(2)
+    table.machine.handed_out += table.machine.store
+    table.machine.store = []
+    table.machine.presence()
+    table.device.run_until(lambda: True)
+    assert table.faults() == [("store", "sensor_disagrees")]
+    assert not table.device.view().proved(2)
+    assert table.device.view().stored_deck == 0
 
 
 def test_a_stack_is_never_lowered_onto_cards_that_nobody_stored() -> None:

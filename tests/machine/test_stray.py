@@ -198,6 +198,7 @@ def test_it_stays_blocked_over_a_power_cut_a_fault_and_service() -> None:
     table.device.command("clear_fault", fault("supply_low"))
     table.device.run_until_idle()
     assert table.shoe_state == shoe.BLOCKED
+    assert table.refused("purge", role="floor") == "not_cleared"  # that look was for the fault
 
 
 def test_a_card_left_behind_when_the_machine_is_emptied_blocks_it_too() -> None:

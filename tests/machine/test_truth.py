@@ -791,6 +791,21 @@ def test_a_hand_that_reaches_the_deck_while_it_is_pushed_leaves_nothing_proved()
     assert table.play_round()
 
 
+def test_a_door_whose_opening_was_not_heard_is_looked_at_when_the_pusher_arrives() -> None:
+    table = Table(1)
+    table.device.run_until_idle()
+    deck_id = table.new_deck(hardware.RED)
+    table.feed(deck_id)
+    table.wait(lambda: table.shoe_state == shoe.LOADING)
+    machine, heard = table.machine, table.machine.on_edge
+    machine.on_edge = lambda sensor, level, at_us: None
+    machine.sensors.set(hardware.SHUFFLER_DOOR, 0)
+    machine.on_edge = heard
+    table.device.run_for(3_000_000)
+    assert table.faults() == [("pusher", "door_opened")]
+    assert not table.device.controller.whereabouts(deck_id)[0]
+
+
 class Meddled(Truth):
     """A life in which hands also do what no sensor sees."""
 

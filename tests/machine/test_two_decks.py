@@ -219,6 +219,19 @@ def test_hours_run_while_a_stack_waits_in_the_exit_tray() -> None:
     assert table.refused("commit_shuffle", 1) == "past_its_hours"
 
 
+@pytest.mark.rule("MD3 3.C")
+def test_a_host_that_asks_again_and_again_keeps_no_deck_young() -> None:
+    table = Table(17)
+    device = table.device
+    device.run_until_idle()
+    table.new_deck(RED)
+    device.clock_wrong_by_s = -HOUR  # so that only the uptime shows its age
+    for _ in range(50):
+        device.run_for(900_000)
+        (left_s,) = device.command("decks")[2]
+    assert 8 * HOUR - 46 <= left_s <= 8 * HOUR - 44
+
+
 @pytest.mark.looks_inside
 def test_nothing_is_kept_of_the_hours_of_decks_that_left() -> None:
     """Each deck left its remaining time behind: a host that registers and removes decks filled the memory."""
