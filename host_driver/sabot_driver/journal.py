@@ -471,6 +471,8 @@ def _hold(path: Path) -> sqlite3.Connection:
         raise PortBusy(f"{path.name} is in use by {error}") from error
     except sqlite3.Error as error:
         raise _named(error, path) from error
+    except OSError as error:  # no place is left for another file, or the folder takes none
+        raise JournalFull(f"{path}: {error}") from error
 
 
 def _named(error: sqlite3.Error, path: Path | None) -> JournalError:

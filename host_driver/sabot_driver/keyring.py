@@ -85,11 +85,17 @@ def write_key(path: Path, key: bytes, person: int = 0) -> Path:
     new = path.with_name(f"{path.name}.{os.getpid()}-{threading.get_ident()}.new")
     with contextlib.suppress(FileNotFoundError):
         new.unlink()
-    with os.fdopen(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, MODE), "w", encoding="ascii") as file:
-        file.write(key.hex() + (f" {person}" if person else "") + "\n")
-        file.flush()
-        os.fsync(file.fileno())
-    new.replace(path)
+    try:
+        with os.fdopen(
+            os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, MODE), "w", encoding="ascii"
+        ) as file:
+            file.write(key.hex() + (f" {person}" if person else "") + "\n")
+            file.flush()
+            os.fsync(file.fileno())
+        new.replace(path)
+    except BaseException:  # a full disk: half a key must not stay behind under a name that nobody looks for
+        new.unlink(missing_ok=True)
+        raise
     sync_folder(path.parent)
     return path
 

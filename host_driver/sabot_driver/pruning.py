@@ -37,6 +37,7 @@ WHERE (events.id IS NOT NULL AND events.id < (SELECT MAX(id) FROM events)
 """
 """The first link whose row is recent, or unread. The newest link always stays."""
 _WHOLE_BEFORE = "(SELECT id FROM chain WHERE kind IN {kinds} GROUP BY id HAVING MAX(link) <= :cut)"
+_EMPTY_LOG = "PRAGMA wal_checkpoint(TRUNCATE)"  # the write-ahead log
 _DELETE_EVENTS = (
     "DELETE FROM events WHERE id < (SELECT MAX(id) FROM events) AND id IN "
     + _WHOLE_BEFORE.format(kinds="('E', 'e')")
@@ -114,9 +115,9 @@ def prune(journal: Journal, before_us: int, dry_run: bool = False) -> Pruned:
             if db.in_transaction:
                 db.execute("ROLLBACK")
         if not dry_run and (events or commands):
-            with contextlib.suppress(sqlite3.OperationalError):  # no room to copy it: it shrinks another time
-                db.execute("VACUUM")
-            db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+            for statement in ("VACUUM", _EMPTY_LOG):
+                with contextlib.suppress(sqlite3.OperationalError):  # no room: it shrinks another time
+                    db.execute(statement)
     return Pruned(events, commands, unread)
 
 
@@ -133,8 +134,13 @@ def put_aside(path: Path, folder: Path) -> Path:
     """
     if not path.exists():
         raise JournalMissing(f"{path}: there is no such journal")
-    with contextlib.suppress(JournalDamaged), Journal(path) as held, held.sql() as db:
-        db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    with (
+        contextlib.suppress(JournalDamaged),
+        Journal(path) as held,
+        held.sql() as db,
+        contextlib.suppress(sqlite3.OperationalError),  # no room: the write-ahead log is moved with it
+    ):
+        db.execute(_EMPTY_LOG)
     make_folder(folder)
     to = folder / f"{path.stem}-{datetime.now(UTC).strftime('%Y%m%dT%H%M%S')}{path.suffix}"
     if to.exists():

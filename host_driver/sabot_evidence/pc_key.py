@@ -62,13 +62,17 @@ def _draw(path: Path, secret: bytes) -> None:
     new = path.with_name(f"{path.name}.{os.getpid()}-{threading.get_ident()}.new")
     with contextlib.suppress(FileNotFoundError):
         new.unlink()
-    with os.fdopen(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="ascii") as file:
-        file.write(secret.hex() + "\n")
-        file.flush()
-        os.fsync(file.fileno())
-    with contextlib.suppress(FileExistsError):
-        os.link(new, path)
-    new.unlink()
+    try:
+        with os.fdopen(
+            os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="ascii"
+        ) as file:
+            file.write(secret.hex() + "\n")
+            file.flush()
+            os.fsync(file.fileno())
+        with contextlib.suppress(FileExistsError):
+            os.link(new, path)
+    finally:  # also on a full disk: half a key must not stay behind
+        new.unlink(missing_ok=True)
     if os.name == "posix":
         handle = os.open(path.parent, os.O_RDONLY)
         try:

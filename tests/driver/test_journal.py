@@ -1,5 +1,6 @@
 """The journal: on disk or refused, once, in order, for one program at a time."""
 
+import errno
 import sqlite3
 import subprocess
 import sys
@@ -181,6 +182,13 @@ def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("x")
     with pytest.raises(JournalError):
         Journal(tmp_path / "file" / "j.db")
+
+
+def test_a_disk_without_room_for_the_lock_is_named(tmp_path: Path, mocker: MockerFixture) -> None:
+    """The lock's file could not be made, and the caller got a bare OSError."""
+    mocker.patch("sabot_driver.held_files.prepare_database", side_effect=OSError(errno.ENOSPC, "no room"))
+    with pytest.raises(JournalFull, match="no room"):
+        Journal(tmp_path / "j.db")
 
 
 def test_readers_keep_their_place(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ import sqlite3
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.conformance.table import Table
@@ -15,7 +16,7 @@ from sabot_cli import main
 from sabot_driver import ReceivedEvent
 from sabot_driver.errors import JournalMissing, PortBusy
 from sabot_driver.journal import CommandRecord, Journal, JournalBatch
-from sabot_driver.pruning import contents, forget_reader, open_journal, prune
+from sabot_driver.pruning import contents, forget_reader, open_journal, prune, put_aside
 from sabot_protocol.host.messages import Locate, Located
 from sabot_protocol.notifications import EventGap
 
@@ -93,6 +94,37 @@ def test_it_is_all_or_nothing(tmp_path: Path) -> None:
         with pytest.raises(OSError, match="no"):
             prune(journal, 6 * DAY_US)
         assert len(list(journal.entries())) == 10
+
+
+class _NoRoom:
+    """A database on a disk without room for another copy, nor for what the write-ahead log holds."""
+
+    def __init__(self, db: sqlite3.Connection) -> None:
+        self._db = db
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._db, name)
+
+    def execute(self, sql: str, *values: Any) -> sqlite3.Cursor:
+        if sql == "VACUUM" or "wal_checkpoint" in sql:
+            raise sqlite3.OperationalError("database or disk is full")
+        return self._db.execute(sql, *values)
+
+
+def test_a_disk_without_room_does_not_make_a_pruning_seem_to_fail(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The rows were deleted, and the caller was told that the disk is full and nothing was done."""
+    with filled(tmp_path / "j.db") as journal:
+        monkeypatch.setattr(journal, "_db", _NoRoom(journal._db))
+        assert prune(journal, 6 * DAY_US).events == 5
+        assert [each.n for each in journal.entries()] == [6, 7, 8, 9, 10]
+    connect = sqlite3.connect
+    monkeypatch.setattr(sqlite3, "connect", lambda *given, **named: _NoRoom(connect(*given, **named)))
+    kept = put_aside(tmp_path / "j.db", tmp_path / "aside")
+    monkeypatch.undo()
+    with Journal(kept) as journal:
+        assert [each.n for each in journal.entries()] == [6, 7, 8, 9, 10]
 
 
 def test_a_journal_that_is_not_there_is_not_made(tmp_path: Path) -> None:

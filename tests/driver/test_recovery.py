@@ -37,6 +37,8 @@ from sabot_driver.keyring import Keyring, write_key
 from sabot_driver.received_events import parse_entry
 from sabot_driver.transports import CHUNK, Transport
 from sabot_driver.unsecured_exchange import UnsecuredExchange
+from sabot_evidence.errors import PcKeyDamaged
+from sabot_evidence.pc_key import load_pc_key
 from sabot_protocol import ticks
 from sabot_protocol.handshake import ClearExchange
 from sabot_protocol.host import messages
@@ -265,6 +267,16 @@ def test_a_full_disk_costs_no_key_that_the_device_has(tmp_path: Path, mocker: Mo
     mocker.stop(full)
     keyring.settle(b"SERIAL01", new)
     assert (keyring.find(b"SERIAL01"), keyring.find_next(b"SERIAL01")) == (new, None)
+
+
+def test_a_full_disk_keeps_no_half_of_a_key(tmp_path: Path, mocker: MockerFixture) -> None:
+    """The half-written file stayed behind under a name of its own, with what had been written of the key."""
+    mocker.patch("os.fsync", side_effect=OSError(errno.ENOSPC, "full"))
+    with pytest.raises(OSError, match="full"):
+        write_key(tmp_path / "a.key", bytes(range(32)))
+    with pytest.raises(PcKeyDamaged, match="full"):
+        load_pc_key(tmp_path)
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_the_longest_time_out_fits_the_ticks_of_a_fast_clock() -> None:

@@ -233,6 +233,17 @@ def test_a_host_that_asks_again_and_again_keeps_no_deck_young() -> None:
 
 
 @pytest.mark.looks_inside
+def test_numbers_that_begin_anew_leave_those_of_decks_in_use_and_of_an_open_round() -> None:
+    table = Table(18)
+    table.open_table()
+    table.device.command("open_round", 1, 1)
+    table.device.controller.forget_numbers()
+    for used in (1, 2):
+        assert table.refused("register_deck", used, RED, OPENING_UTC_S, role="floor") == "deck_used_before"
+    assert table.device.command("last_round")[:2] == (1, 1)
+
+
+@pytest.mark.looks_inside
 def test_nothing_is_kept_of_the_hours_of_decks_that_left() -> None:
     """Each deck left its remaining time behind: a host that registers and removes decks filled the memory."""
     table = Table(16)
