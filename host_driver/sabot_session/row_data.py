@@ -204,6 +204,13 @@ class Interruption(RowData):
     note: Text = ""
 
 
+class PolicyInForce(RowData):
+    """What the house allows less than the rule text from now on: a policy by its name and hash."""
+
+    name: Text  # "" where the table goes by the rule text alone again
+    sha256: HexText
+
+
 # -- packs --------------------------------------------------------------------------------------
 
 

@@ -104,6 +104,7 @@ KINDS = (
     RowKind("call_floor", "the dealer calls the floor", ANYONE, ANY, d.Why),
     RowKind("floor_comes", "the floor is at the table; its call ends", FLOOR, ANY, d.Nothing),
     RowKind("interruption", "the program was ended and continued", PROGRAM, ANY, d.Interruption),
+    RowKind("house_policy", "another house policy is in force, or none", PROGRAM, ANY, d.PolicyInForce),
     # packs
     RowKind("receive_pack", "a pack arrives in a numbered bag or under a seal", PEOPLE, ANY, d.PackReceived),
     RowKind("inspect", "the dealer inspected a pack", PEOPLE, ANY, d.OfPack),

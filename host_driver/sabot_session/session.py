@@ -480,6 +480,7 @@ class TableSession:
         self._rows, self._actors = [], {}
         self.event = follows
         self._note_interruption()
+        self._note_policy()
         take()
         self._write_log({})
 
@@ -502,6 +503,13 @@ class TableSession:
             round_id = 0 if playing is None else playing.round_id
             self.row("interruption", PROGRAM, data, round_id=round_id)
         self.state.running = True
+
+    def _note_policy(self) -> None:
+        """The house policy in force is on record, from the first step that it is."""
+        name, sha256 = ("", "") if self._policy is None else (self._policy.name, self._policy.sha256)
+        if self.state.policy != sha256:
+            self.row("house_policy", PROGRAM, {"name": name, "sha256": sha256})
+            self.state.policy = sha256
 
     def end(self, now_s: int) -> None:
         """The program that runs this table ends, with nothing lost: the next run notes no interruption."""

@@ -274,6 +274,7 @@ class SessionState:
     results: ShoeResults = field(default_factory=ShoeResults)
     last_round: dict[str, Any] | None = None
     """The round before, as a snapshot showed it last: screens show it until the next one."""
+    policy: str = ""  # the hash of the house policy that was in force last
     simulated_people: bool = False
     """Whether simulated people may act: the device proved that it is emulated."""
 

@@ -23,10 +23,11 @@ A policy is a TOML file:
     notes = false              # also where the text lets notes in
 """
 
+import hashlib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from pydantic import Field
+from pydantic import Field, PrivateAttr
 
 from sabot_table.errors import HousePolicyError, Problem, WagerRefused
 from sabot_table.rule_text_files import ActionRule, Filled, FloorTerms, Positive, Roles
@@ -80,6 +81,12 @@ class HousePolicy(Part):
     hours: HourPolicy = HourPolicy()
     limits: LimitPolicy = LimitPolicy()
     floor: FloorPolicy = FloorPolicy()
+    _sha256: str = PrivateAttr("")
+
+    @property
+    def sha256(self) -> str:
+        """The hash of the text that it was read from, by which a record names it."""
+        return self._sha256
 
     def rows(self, rows: Mapping[str, ActionRule]) -> dict[str, ActionRule]:
         """The rows of a text as this house allows them. What a device reports is never forbidden."""
@@ -139,6 +146,7 @@ def parse_policy(text: str, rules: RuleSet, source: str = "house policy") -> Hou
     problems = tuple(_problems(policy, rules))
     if problems:
         raise HousePolicyError(source, problems)
+    policy._sha256 = hashlib.sha256(text.encode()).hexdigest()
     return policy
 
 

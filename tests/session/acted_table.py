@@ -52,9 +52,9 @@ class ActedTable:
         self.now_s = NOW_S
         ruleset = load(rules)
         self.record = record or SqliteRecord(None)
-        house = parse_policy(policy, ruleset) if policy else None
+        self.house = parse_policy(policy, ruleset) if policy else None
         self._session: Callable[[], TableSession] = lambda: TableSession(
-            ruleset, self.record, Register(), policy=house, nonce=lambda _: bytes(32)
+            ruleset, self.record, Register(), policy=self.house, nonce=lambda _: bytes(32)
         )
         self.session = self._session()
         self.machine = ScriptedMachine(self.session, lambda: self.now_s)

@@ -103,7 +103,7 @@ def test_the_house_may_allow_an_act_to_fewer_roles() -> None:
     give(session, MarkOutOfOrder(DeviceUnit.SHOE, "sign"), "anna")
     kinds = [each.kind for each in session.needs()]
     assert kinds == [NeedKind.SIGN_IN, NeedKind.CHANGE_METHOD, NeedKind.RECEIVE_PACK]
-    told = [(each.row.kind, each.row.actor.person, each.row.clause) for each in record.rows(after=1)]
+    told = [(each.row.kind, each.row.actor.person, each.row.clause) for each in record.rows(after=2)]
     assert told == [("unit_failed", "ben", "MD3 13.E"), ("mark_out_of_order", "anna", "MD3 13.E")]
 
 

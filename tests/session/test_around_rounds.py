@@ -1,5 +1,6 @@
 """What happens around rounds: buttons, idle times, calls of the floor, a pack's hours, interruptions."""
 
+import hashlib
 from pathlib import Path
 
 import pytest
@@ -140,6 +141,21 @@ def test_the_next_run_notes_that_the_one_before_was_killed() -> None:
     table.restart()
     table.tick()
     assert len(table.rows("interruption")) == 1
+
+
+def test_the_house_policy_in_force_is_on_record_once_and_so_is_its_end() -> None:
+    text = 'name = "pit-2"\n'
+    table = ActedTable(policy=text)
+    table.tick()
+    table.restart()
+    table.tick()
+    (noted,) = table.rows("house_policy")
+    assert noted.data == {"name": "pit-2", "sha256": hashlib.sha256(text.encode()).hexdigest()}
+    assert noted.actor.role is TableRole.PROGRAM
+    table.house = None
+    table.restart()
+    table.tick()
+    assert [each.data["name"] for each in table.rows("house_policy")] == ["pit-2", ""]
 
 
 def test_dealers_tap_in_and_out_between_rounds() -> None:
