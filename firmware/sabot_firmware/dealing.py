@@ -380,7 +380,8 @@ class Dealing:
             self._close(self.round, verdict, cards)
         elif what == DELIVERY:
             self._delivering = 0
-            persistent.delivered = half.deck if half.dealt == half.cards else 0
+            whole = half.dealt == half.cards and not half.missing  # else one more left the shoe
+            persistent.delivered = half.deck if whole else 0
             self._controller.save_state()
             controller.report("deck_delivered", half.deck, half.dealt, half.cards)
         elif what == SHOE_END:

@@ -216,6 +216,19 @@ def test_a_batch_is_laid_in_once_for_each_delivery() -> None:
     assert table.refused("load_shoe", red, role="floor") == "not_delivered"
 
 
+def test_a_batch_with_one_more_card_in_the_path_is_not_laid_in_before_that_card_was_found() -> None:
+    """As many cards as there must be came out, and one more lay between shoe and exit, under the next shoe."""
+    table = Batch(22, "stuck@deal:53", decks=1)
+    red = table.shuffle(back=RED)
+    table.machine.store.append(new_deck(RED, Random(1))[0])  # by an unseen hand
+    assert len(deliver(table, red)) == 52
+    cards = table._take()
+    table.device.run_until_idle()
+    assert (table.shoe_state, table.machine.count("shoe")) == (shoe.BLOCKED, 1)
+    lay_in(table, cards)
+    assert table.refused("load_shoe", red, role="floor") == "not_delivered"
+
+
 @pytest.mark.rule("MDM 3.B")
 def test_a_batch_that_is_fed_again_is_no_longer_a_delivered_one() -> None:
     """Other cards laid into the shoe would be taken for the batch that lies on the shelf."""
