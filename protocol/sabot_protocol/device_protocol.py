@@ -177,8 +177,9 @@ class DeviceProtocol:
         self._renew_memory_id(self._memory)
 
     def _renew_memory_id(self, memory: RecordStore) -> None:
+        """The old id goes first: after a cut no device with that id says that its commands never came."""
         for name in RESET:
-            if name not in ("boot", "events", "proofs"):
+            if name not in ("events", "proofs"):
                 memory.save(name, b"")
         self.memory_id = self.random(4)
         self._save_boot(memory)

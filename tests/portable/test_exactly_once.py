@@ -3,7 +3,7 @@
 import struct
 
 from pair import BY_FLOOR, Pair
-from world import HOST_ID, KEY
+from world import HOST_ID, KEY, CutMemory, PowerCut
 
 from sabot_protocol import ledger, ticks
 from sabot_protocol.codec import CODEC
@@ -167,6 +167,30 @@ def test_a_cut_while_damaged_memory_was_wiped_leaves_nothing_old():
     pair.boot()
     assert pair.device.memory_id != before
     assert pair.device.ledger.newest(HOST_ID) == 0
+
+
+def test_a_cut_while_the_memory_id_is_renewed_leaves_no_old_id_without_its_commands():
+    """The commands went first: after a cut the same device said of an executed one that it was not."""
+    writes, done = 0, False
+    while not done:
+        writes += 1
+        pair = Pair(memory=CutMemory()).connect()
+        assert pair.ask("dispense_stack", 5, 1)[0] == "ok"
+        before, newest = pair.device.memory_id, pair.device.ledger.newest(HOST_ID)
+        pair.memory.cut_in = writes
+        try:
+            pair.device.renew_memory_id()
+            done = True
+        except PowerCut:
+            pass
+        pair.memory.cut_in = None
+        pair.boot()
+        if pair.device.memory_id == before:
+            assert pair.device.ledger.newest(HOST_ID) == newest
+        else:
+            assert pair.device.ledger.newest(HOST_ID) == 0
+    assert pair.device.memory_id != before
+    assert writes > 16
 
 
 def test_memory_that_cannot_be_written_stops_commands():

@@ -342,6 +342,15 @@ def test_no_session_is_said_at_most_once_in_a_while_and_only_to_its_session():
     assert pair.port.diagnostics.malformed == 1
 
 
+def test_a_session_that_ends_leaves_no_answer_behind():
+    pair = Pair().connect()
+    pair.host.request(CODEC.named("status").id, b"", pair.now)
+    pair.port.receive(pair.host.poll(pair.now), pair.now)
+    assert pair.port.has_work(pair.now)
+    pair.port.close()
+    assert not pair.port.has_work(pair.now)
+
+
 def test_no_session_is_said_when_the_ticks_have_wrapped_since_the_last_time():
     pair = Pair().connect()
     stale = list(pair.sent)[-1]
