@@ -193,3 +193,29 @@ def test_a_disk_that_is_tried_again_at_tick_0_is_waited_for() -> None:
     loop.step(now)
     assert loop.step(now) == 0
     assert isinstance(world.connection.journal_error, JournalFull)
+
+
+class _FailingOnce(_FullDisk):
+    """A disk worker with a mistake the first time, and a disk that works."""
+
+    failed = False
+
+    def start(self, batch: JournalBatch) -> None:
+        if not self.failed:
+            self.failed = True
+            raise RuntimeError("a mistake")
+        self._result = BatchResult(batch)
+
+
+def test_a_batch_that_could_not_be_given_to_the_disk_is_given_again() -> None:
+    world = Virtual(1)
+    disk = _FailingOnce()
+    loop = IoLoop(world.connection, _Port(world), disk, lambda due: None)
+    assert world.connection.has_batch()
+    with pytest.raises(RuntimeError) as mistake:
+        loop.step(world.now)
+    loop.fail(world.now, mistake.value)
+    for _ in range(2):
+        loop.step(world.now)
+    assert disk.failed
+    assert loop.idle()

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pytest_mock import MockerFixture
@@ -159,6 +160,37 @@ def test_a_full_disk_is_named_and_nothing_half_written(tmp_path: Path) -> None:
         journal._db.execute("PRAGMA max_page_count=100000")
         journal.append([event(2)], 0)
         assert journal.last_id() == 2
+
+
+class _FullAtCommit:
+    """A database whose disk is full when a transaction ends."""
+
+    def __init__(self, db: sqlite3.Connection) -> None:
+        self._db = db
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._db, name)
+
+    def execute(self, sql: str, *values: Any) -> sqlite3.Cursor:
+        if sql == "COMMIT":
+            raise sqlite3.OperationalError("database or disk is full")
+        return self._db.execute(sql, *values)
+
+
+def test_the_chains_newest_link_is_one_that_is_on_disk(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The record names it in its own checkpoints."""
+    with Journal(tmp_path / "j.db") as journal:
+        journal.append([event(1)], 0)
+        head = journal.chain.head
+        with monkeypatch.context() as full:
+            full.setattr(journal, "_db", _FullAtCommit(journal._db))
+            with pytest.raises(JournalError, match="full"):
+                journal.append([event(2)], 0)
+        assert journal.chain.head == head
+        journal.append([event(2)], 0)
+        assert journal.chain.head != head
 
 
 def test_a_file_that_is_no_journal_is_named(tmp_path: Path) -> None:

@@ -217,7 +217,7 @@ def test_a_batch_is_laid_in_once_for_each_delivery() -> None:
 
 
 def test_a_batch_with_one_more_card_in_the_path_is_not_laid_in_before_that_card_was_found() -> None:
-    """As many cards as there must be came out, and one more lay between shoe and exit, under the next shoe."""
+    """As many cards as there must be came out, and one more lay in the path, under the next shoe."""
     table = Batch(22, "stuck@deal:53", decks=1)
     red = table.shuffle(back=RED)
     table.machine.store.append(new_deck(RED, Random(1))[0])  # by an unseen hand

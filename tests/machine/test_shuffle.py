@@ -173,7 +173,9 @@ def test_no_card_enters_that_the_chamber_has_no_room_for(extra: int, place: str)
     assert table.named("deck_removed") == [(1, enum_number("RemoveReason", "wrong_count"))]
 
 
-@pytest.mark.parametrize("fault", ["misfeed@tray:20", "snag@entry:20", "snag@insertion:20"])
+@pytest.mark.parametrize(
+    "fault", ["misfeed@tray:20", "snag@entry:20", "snag@insertion:20", "snag@insertion:52"]
+)
 def test_a_card_that_hesitates_is_tried_again_and_the_order_is_still_the_drawn_one(fault: str) -> None:
     for seed in range(5):
         table, deck = Table(seed, fault), red(seed)
