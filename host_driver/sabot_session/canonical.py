@@ -80,17 +80,17 @@ def read_row(body: bytes) -> NumberedRow:
 
 def _check(value: Json) -> None:
     """Integers that every reader reads alike, keys in ASCII, and no float."""
-    if isinstance(value, str | bool) or value is None:
+    if value is None or isinstance(value, (str, bool)):
         return
     if isinstance(value, int):
         if abs(value) > LARGEST:
             raise BadRow(f"the integer {value} is not the same in every JSON reader")
-    elif isinstance(value, Mapping):
+    elif isinstance(value, (dict, Mapping)):
         for key, each in value.items():
             if not isinstance(key, str) or not key.isascii():
                 raise BadRow(f"a key that is not ASCII text: {key!r}")
             _check(each)
-    elif isinstance(value, Sequence) and not isinstance(value, bytes | bytearray):
+    elif isinstance(value, (list, Sequence)) and not isinstance(value, (bytes, bytearray)):
         for each in value:
             _check(each)
     else:

@@ -102,7 +102,7 @@ class ServedTable:
         return self.shown.shown[person][0]
 
     def rows(self, *kinds: str) -> Sequence[NumberedRow]:
-        return [each for each in self.record.rows(0, 100_000) if not kinds or each.row.kind in kinds]
+        return list(self.record.rows_of_kind(*kinds) if kinds else self.record.all_rows())
 
     def snapshot(self) -> dict[str, Any]:
         found: dict[str, Any] = self.run.read(lambda session: session.snapshot())

@@ -131,7 +131,8 @@ class ActedTable:
 
     def rows(self, *kinds: str) -> list[Row]:
         """Rows of these kinds; all without one."""
-        return [each.row for each in self.record.all_rows() if not kinds or each.row.kind in kinds]
+        found = self.record.rows_of_kind(*kinds) if kinds else self.record.all_rows()
+        return [each.row for each in found]
 
 
 PACKS = (

@@ -69,7 +69,7 @@ class SimulatedTable:
 
     def rows(self, *kinds: str) -> list[NumberedRow]:
         """Rows of these kinds; all without one."""
-        return [each for each in self.record.rows(0, 100_000) if not kinds or each.row.kind in kinds]
+        return list(self.record.rows_of_kind(*kinds) if kinds else self.record.all_rows())
 
     def need(self, kind: NeedKind) -> Any:
         """The need of this kind; None if there is none."""
