@@ -10,6 +10,7 @@ pytestmark = pytest.mark.slow
 
 
 @pytest.mark.usefixtures("micropython")
+@pytest.mark.full
 def test_rounds_with_faults_claim_nothing_wrong_and_leave_the_heap_as_it_was(
     record_property: Callable[[str, object], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -82,6 +82,7 @@ def test_an_emulation_that_fails_is_not_passed_over(tmp_path: Path, monkeypatch:
 
 
 @pytest.mark.slow
+@pytest.mark.full
 def test_the_example_runs_from_an_installed_wheel(root: Path, tmp_path: Path) -> None:
     """The plugin is found by its entry point, and nothing of it comes from this checkout."""
     pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "--quiet"]

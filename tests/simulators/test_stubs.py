@@ -67,6 +67,7 @@ def test_a_day_with_the_counter_going_round_has_its_hours_and_events_right(prese
 
 
 @pytest.mark.slow
+@pytest.mark.full
 def test_a_clock_that_stands_still_while_no_host_talks_would_be_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     """As it was: only a cable's port let the device's time go on."""
     tick = DeviceProtocol.tick

@@ -47,6 +47,7 @@ def test_a_quarter_of_a_day_without_a_host() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.full
 def test_a_journal_that_is_not_synchronised_is_found_by_a_loss_of_power() -> None:
     outages = tuple(Trouble(40.0 + 30 * n, "computer_loses_power", 5.0) for n in range(3))
     scenario = replace(draw(1, minutes=2), faults=(), troubles=outages)
@@ -65,6 +66,7 @@ def test_a_table_that_people_run_through_the_session(seed: int) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.full
 def test_a_record_that_is_not_synchronised_is_found_by_a_loss_of_power() -> None:
     outages = tuple(Trouble(20.0 + 13 * n, "computer_loses_power", 3.0) for n in range(8))
     scenario = replace(draw(1, minutes=2), faults=(), troubles=outages, session=True)
