@@ -19,7 +19,7 @@ from sabot_session.asyncio_session import AsyncSession
 from sabot_session.needs import Need, NeedKind
 from sabot_session.outcomes import ActDone
 from sabot_session.record import SqliteRecord
-from sabot_session.rows import NumberedRow, Record
+from sabot_session.rows import NumberedRow
 from sabot_session.session import TableSession
 from sabot_session.threaded_session import ThreadedSession
 from sabot_simulators.attending_staff import AttendingStaff
@@ -44,7 +44,7 @@ class ServedTable:
         run: ThreadedSession,
         serve: Callable[[int], TableService],
         shown: Demonstration,
-        record: Record,
+        record: SqliteRecord,
     ) -> None:
         self.client = client
         self.run = run
@@ -154,7 +154,7 @@ def served_table(
     simulated: Sequence[TableRole] = OTHERS,
     pace_s: float = PACE_S,
     leave: Sequence[NeedKind] = (),
-    record: Record | None = None,
+    record: SqliteRecord | None = None,
     seats: int = 2,
     game: str = "md-three-card-baccarat",
 ) -> Iterator[ServedTable]:

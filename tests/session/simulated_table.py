@@ -14,7 +14,7 @@ from sabot_driver.user_files import UserFiles
 from sabot_protocol.host.messages import Role
 from sabot_session.needs import NeedKind
 from sabot_session.record import SqliteRecord
-from sabot_session.rows import NumberedRow, Record
+from sabot_session.rows import NumberedRow
 from sabot_session.session import TableSession
 from sabot_session.threaded_session import ThreadedSession
 from sabot_simulators.endpoints.in_process import people_at
@@ -38,7 +38,9 @@ def fixed_nonce(shuffle_id: int) -> bytes:
 class SimulatedTable:
     """A session with its staff."""
 
-    def __init__(self, client: Client, run: ThreadedSession, staff: SimulatedStaff, record: Record) -> None:
+    def __init__(
+        self, client: Client, run: ThreadedSession, staff: SimulatedStaff, record: SqliteRecord
+    ) -> None:
         self.client = client
         self.run = run
         self.staff = staff
@@ -118,7 +120,7 @@ def simulated_table(
     *,
     rules: RuleSet | str = "md-three-card-baccarat",
     seats: int = SEATS,
-    record: Record | None = None,
+    record: SqliteRecord | None = None,
     simulators_key: bool = True,
     now_s: Callable[[], int] | None = None,
     journal: Path | None = None,
