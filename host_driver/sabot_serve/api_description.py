@@ -174,11 +174,12 @@ class Address:
 
 
 BROWSER, ANYBODY, LOCAL = "browser or local program", "anybody with a one-time token", "local program"
+PAGE = "browser"
 ADDRESSES = (
     Address("POST", "/api/enter", ANYBODY, EnterRequest, Entered),
     Address("POST", "/api/invite", LOCAL, None, Invited),
-    Address("POST", "/api/sign-in", BROWSER, ShownCredential, SignedIn),
-    Address("POST", "/api/sign-out", BROWSER, None, SignedOut),
+    Address("POST", "/api/sign-in", PAGE, ShownCredential, SignedIn),
+    Address("POST", "/api/sign-out", PAGE, None, SignedOut),
     Address("POST", "/api/acts", BROWSER, ActRequest, ActTaken),
     Address("GET", "/api/snapshot", BROWSER),
     Address("GET", "/api/description", BROWSER),

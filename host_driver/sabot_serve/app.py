@@ -218,7 +218,7 @@ class TableApp:
     # -- people ---------------------------------------------------------------------------------
 
     async def _sign_in(self, request: Request) -> Response:
-        browser = self._doors.actor(request)
+        browser = self._doors.page(request)
         body = await read_body(request, ShownCredential)
         presented = body.presented()
         with access.guess(browser, time.time()):
@@ -238,7 +238,7 @@ class TableApp:
         return JSONResponse(told)
 
     async def _sign_out(self, request: Request) -> Response:
-        browser = self._doors.actor(request)
+        browser = self._doors.page(request)
         person = browser.person
         table = await self._served.session.read(lambda session: session.snapshot()["table"])
         if person and table["dealer"] == person:

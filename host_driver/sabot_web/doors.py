@@ -1,6 +1,5 @@
 """Who sends a request: a browser that was let in, or a program of this computer. How refusals are told."""
 
-import logging
 import time
 from collections.abc import Awaitable, Callable, Collection
 from typing import Any
@@ -13,9 +12,8 @@ from sabot_web import access
 from sabot_web.access import Access, Browser
 from sabot_web.errors import Refused
 from sabot_web.requests import EnterRequest, read_body
-from sabot_web.web_guard import refusal
+from sabot_web.web_guard import log_refusal, refusal
 
-log = logging.getLogger("sabot.web")
 COOKIE = "sabot"
 CSRF_HEADER = "x-sabot-csrf"
 
@@ -65,6 +63,21 @@ class Doors:
         self.access.touch(browser, time.time())
         return browser
 
+    def page(self, request: Request) -> Browser:
+        """The browser that sent a POST, for what is kept with a page; `Refused` for a local program.
+
+        All local programs show the same token. If one of them could sign a person in, all could act as that
+        person.
+        """
+        if self.is_local(request):
+            raise Refused(
+                403,
+                "no_page",
+                "nobody signs in by the token of local programs",
+                "Enter with a one-time token first, or show a credential with each act.",
+            )
+        return self.actor(request)
+
     async def _enter(self, request: Request) -> Response:
         body = await read_body(request, EnterRequest)
         cookie, browser = self.access.enter(body.token, time.time())
@@ -98,7 +111,7 @@ def telling(
                 found = refused
             except known as error:
                 found = told(error)
-            log.warning("refused %s %s: %s", request.method, request.url.path, found)
+            log_refusal(request.method, request.url.path, found)
             return refusal(found)
 
         return answer

@@ -19,6 +19,7 @@ log = logging.getLogger("sabot.serve")
 
 LARGEST_BODY = 16 * 1024
 BODY_S = 10.0
+LONGEST_LINE = 300  # of the log
 SAFE = ("GET", "HEAD")
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
@@ -33,6 +34,12 @@ HEADERS = {
     "cross-origin-resource-policy": "same-origin",
     "permissions-policy": "camera=(), geolocation=(), microphone=(), payment=(), usb=()",
 }
+
+
+def log_refusal(method: str, path: str, refused: Refused) -> None:
+    """Note a refused request in one printable line: path and words may come from an attacker."""
+    words = f"refused {method} {path}: {refused}"[:LONGEST_LINE]
+    log.warning("%s", "".join(each if each.isprintable() else "?" for each in words))
 
 
 def refusal(refused: Refused) -> JSONResponse:
@@ -73,7 +80,7 @@ class WebGuard:
             body = _Bounded(receive, scope["method"] not in SAFE)
             await self._app(scope, body, with_headers)
         except Refused as refused:
-            log.warning("refused %s %s: %s", scope["method"], scope["path"], refused)
+            log_refusal(scope["method"], scope["path"], refused)
             await refusal(refused)(scope, receive, with_headers)
 
     def _check(self, scope: Scope) -> None:

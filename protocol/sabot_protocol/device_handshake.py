@@ -220,6 +220,9 @@ class HandshakeResponder:
 
     def hint(self, session: int, now: int) -> None:
         """Tell the host, now and then, that the session of its packet does not run here."""
+        if len(self.replies) >= MAX_CLEAR_REPLIES:
+            self._diagnostics.busy += 1  # the host does not read
+            return
         self._forget_hint(now)
         if self._hinted_at is None:
             self._hinted_at = now

@@ -32,6 +32,7 @@ LAST_SECOND = 0xFFFFFFFF  # what a u32 of UTC seconds can say
 STALE_AFTER_S = 24 * 3600  # since the host last set the clock
 LEAP_S = 24 * 3600  # a person authorises a step forward by more: it can end the hours of every deck
 FOLD_S = 60  # wrong proofs within this time of one that was told are told together
+LONGEST_FOLD_S = 3600  # while they go on, the time doubles up to this: they must not flush other events
 NO_SLOT = 255
 CHECKPOINT_AFTER = ("round_ended", "round_voided")
 # Events that a host can cause at will and that are no evidence: they must not flush the log.
@@ -153,6 +154,7 @@ class DeviceProtocol:
             self._proofs_total, self._proofs_untold = struct.unpack("<II", proofs)
         self._proofs_slot = NO_SLOT
         self._proofs_told_s: int | None = None  # uptime of the last event about them
+        self._proofs_fold_s = FOLD_S
         lost = self.chain.lost_in_reboot()
         self.emit("booted", boot_reason)
         if lost is not None:
@@ -431,7 +433,7 @@ class DeviceProtocol:
             port.on_key_changed(slot, self._now, port is but)
 
     def note_wrong_proof(self, slot: int) -> None:
-        """Count a wrong proof for good, and report it: at once, or with others of the same minute."""
+        """Count a wrong proof for good, and report it: at once, or later with others."""
         self._proofs_total = min(self._proofs_total + 1, 0xFFFFFFFF)
         self._proofs_untold = min(self._proofs_untold + 1, 0xFFFFFFFF)
         self._proofs_slot = slot
@@ -439,10 +441,15 @@ class DeviceProtocol:
             self._save_proofs()
 
     def _tell_proofs(self) -> bool:
-        """Report the wrong proofs not reported yet, unless some were in this minute; whether it did."""
-        count, told_s = self._proofs_untold, self._proofs_told_s
-        if not count or (told_s is not None and self._uptime_s - told_s < FOLD_S):
+        """Report the wrong proofs not reported yet, unless some were a short while ago; whether it did."""
+        count, fold_s = self._proofs_untold, self._proofs_fold_s
+        if not count:
             return False
+        if self._proofs_told_s is not None:
+            passed_s = self._uptime_s - self._proofs_told_s
+            if passed_s < fold_s:
+                return False
+            self._proofs_fold_s = min(2 * fold_s, LONGEST_FOLD_S) if passed_s < 2 * fold_s else FOLD_S
         self._proofs_untold = 0
         self._proofs_told_s = self._uptime_s
         self.emit("proofs_refused", self._proofs_slot, count, self._proofs_total)

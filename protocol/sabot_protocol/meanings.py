@@ -58,7 +58,7 @@ MESSAGES = {
     "elevation_used": "A person's elevation was used for the request it names.",
     "key_changed": "A key slot was written.",
     "owner_evicted": "A host was made to give up the device.",
-    "proofs_refused": "Wrong proofs were shown; those within a minute are one event.",
+    "proofs_refused": "Wrong proofs were shown; those that follow soon are one event.",
     "key_removed": "A key slot was emptied.",
     "located": "The device shows itself.",
     "buttons": "A button was pressed.",

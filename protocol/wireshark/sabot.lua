@@ -661,7 +661,7 @@ message(0x8a, "owner_evicted", "event", "A host was made to give up the device."
   { "host_id", "bytes", 8, about = "id of the host that asked for it" },
   { "person", "u32", 0, 4294967295, about = "the person who authorised it" },
 })
-message(0x8b, "proofs_refused", "event", "Wrong proofs were shown; those within a minute are one event.", {
+message(0x8b, "proofs_refused", "event", "Wrong proofs were shown; those that follow soon are one event.", {
   { "slot", "u8", 0, 255, about = "the slot whose key was not shown; of the last one, if there are several" },
   { "count", "u32", 1, 4294967295, about = "how many this event stands for" },
   { "total", "u32", 1, 4294967295, about = "how many there were since the device was made" },

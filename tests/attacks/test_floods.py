@@ -18,7 +18,7 @@ from sabot_protocol.device_port import DevicePort
 from sabot_protocol.device_protocol import DeviceIdentity, DeviceProtocol, Executor
 from sabot_protocol.frame import Decoder
 from sabot_protocol.record_store import RecordStore
-from sabot_protocol.wire_constants import CLEAR_TO_DEVICE
+from sabot_protocol.wire_constants import CLEAR_TO_DEVICE, OVERHEAD, SEALED_TO_DEVICE
 from sabot_simulators.device_settings import DeviceSettings
 from sabot_simulators.endpoints.device_server import HELD_BYTES, MOST_CABLES, TAKE_BYTES
 from sabot_simulators.endpoints.emulated_usb import EmulatedUsbBackend
@@ -62,6 +62,21 @@ def test_answers_that_nobody_reads_do_not_pile_up() -> None:
     assert port.diagnostics.busy == 1000 - MAX_CLEAR_REPLIES
     port.receive(IDENTIFY, 1001)
     assert len(Decoder().feed(port.poll(1001))) == 1
+
+
+def test_hints_that_nobody_reads_do_not_pile_up() -> None:
+    """A host without a key sent packets of no session and did not read: one hint more each 200 ms, for ever.
+
+    In ten minutes 3,000 hints waited in the port; a Pico's heap has no room for so many.
+    """
+    port = new_port()
+    foreign = bytes(frame.encode(bytes((SEALED_TO_DEVICE,)) + bytes(OVERHEAD)))
+    for now in range(0, 600_000, 100):
+        port.receive(foreign, now)
+        assert port.poll(now, False) == b""
+    assert len(Decoder().feed(port.poll(600_000))) == MAX_CLEAR_REPLIES
+    port.receive(foreign, 601_000)
+    assert len(Decoder().feed(port.poll(601_000))) == 1
 
 
 def test_a_host_that_is_silent_loses_its_session_also_where_it_does_not_read() -> None:

@@ -63,6 +63,28 @@ def test_wrong_proofs_are_counted_and_do_not_fill_the_log() -> None:
     assert [total for _, _, total in pair.events("proofs_refused")][-1] >= 41
 
 
+def test_wrong_proofs_without_a_key_do_not_flush_what_happened() -> None:
+    """One wrong proof a minute made 1,532 events in a day, without any key.
+
+    They overwrote the 64 events that wait for an owner within an hour, and the log of 1,000 rows in a night.
+    """
+    pair = Pair().people().connect()
+    cable = DevicePort(pair.device)
+    before = pair.device.events.last
+    for _ in range(24 * 60):
+        pair.now += 60_000
+        _wrong_prove(pair, cable)
+        cable.poll(pair.now)
+    assert cable.diagnostics.bad_proofs == 24 * 60
+    assert 24 <= pair.device.events.last - before < 40
+    pair.now += 7_200_000  # a quiet time: the next one is told at once, and one more after a minute
+    for _ in range(2):
+        _wrong_prove(pair, cable)
+        pair.now += 60_000
+        cable.poll(pair.now)
+    assert pair.device.events.last - before >= 26
+
+
 def test_a_stranger_does_not_end_the_owners_session_on_its_cable() -> None:
     """A handshake that is never proved must not touch the session that runs; it held before as well."""
     pair = Pair().connect()

@@ -109,6 +109,38 @@ def test_nobody_looks_or_acts_without_being_let_in(attacked: PageClient) -> None
         assert nobody.get("/api/snapshot", headers=wrong).status_code == 401
 
 
+def test_one_local_programs_person_is_not_anothers(attacked: PageClient) -> None:
+    """A program signed a dealer in by the local token: every program with that token then was the dealer.
+
+    None of them showed a credential, the record said *signed in*, and no idle time ended it.
+    """
+    table = attacked.table
+    local = {"Authorization": f"Bearer {table.service.app.access.local_token}"}
+    with httpx.Client(base_url=table.address, headers=local) as program:
+        shown = {"person": "dealer", "pin": table.pin("dealer")}
+        refused = program.post("/api/sign-in", json=shown)
+        assert (refused.status_code, refused.json()["error"]) == (403, "no_page")
+        assert program.post("/api/sign-out", json={}).status_code == 403
+        attacked.sign_in()
+        assert program.post("/api/acts", json=CALL).status_code == 401
+        with_credential = {**CALL, "credential": shown}
+        assert program.post("/api/acts", json=with_credential).status_code == 200
+
+
+def test_a_refused_request_writes_one_line_of_plain_text(
+    attacked: PageClient, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The path of a refused request was logged as it came: with line ends, and sequences for a terminal."""
+    at = attacked.table.address.removeprefix("http://")
+    path = "/api/rounds/1%0asabot: all is well%1b[2J".replace(" ", "%20") + "x" * 2000
+    for host in ("attacker.example", at):
+        raw(attacked.table, f"GET {path} HTTP/1.1\r\nHost: {host}\r\n\r\n".encode())
+    attacked.sign_in("nobody\n\x1b[2J", "1234")
+    told = [each.getMessage() for each in caplog.records if "refused" in each.getMessage()]
+    assert len(told) == 3
+    assert all(each.isprintable() and len(each) < 400 for each in told)
+
+
 def test_a_token_and_a_credential_cannot_be_used_again(attacked: PageClient) -> None:
     """Whoever reads a token over a shoulder, or repeats what the floor sent, gets nothing."""
     token = attacked.table.token()

@@ -189,7 +189,7 @@ class WallApp:
     # -- people ---------------------------------------------------------------------------------
 
     async def _sign_in(self, request: Request) -> Response:
-        browser = self._doors.actor(request)
+        browser = self._doors.page(request)
         presented = (await read_body(request, ShownCredential)).presented()
         with access.guess(browser, time.time()):
             who = await asyncio.to_thread(self._served.people.authenticate, presented, int(time.time()))
@@ -200,7 +200,7 @@ class WallApp:
         return JSONResponse({"person": who.person})
 
     async def _sign_out(self, request: Request) -> Response:
-        self.access.signed(self._doors.actor(request), "", time.time())
+        self.access.signed(self._doors.page(request), "", time.time())
         return JSONResponse({"person": ""})
 
     async def _take(self, request: Request) -> Response:

@@ -65,6 +65,7 @@ def _figures() -> dict[str, object]:
         "STALE_AFTER_S": device_protocol.STALE_AFTER_S,
         "LEAP_S": device_protocol.LEAP_S,
         "FOLD_S": device_protocol.FOLD_S,
+        "LONGEST_FOLD_S": device_protocol.LONGEST_FOLD_S,
         "AFTER_WRONG_PROOF_MS": device_handshake.AFTER_WRONG_PROOF_MS,
         "OPEN_S": key_store.OPEN_S,
         "MAX_AHEAD": wire_constants.MAX_AHEAD,

@@ -1945,7 +1945,7 @@ class OwnerEvicted(Event):
 
 @dataclass(frozen=True, slots=True)
 class ProofsRefused(Event):
-    """Wrong proofs were shown; those within a minute are one event."""
+    """Wrong proofs were shown; those that follow soon are one event."""
 
     ID = 0x8B
     NAME = "proofs_refused"
