@@ -19,7 +19,7 @@ from sabot_firmware.boards.rp2040 import pins
 from sabot_image_build.build import BuiltImage, build_uf2
 from sabot_protocol import grid
 from sabot_protocol.codec import CODEC
-from sabot_protocol.link import SILENCE_MS
+from sabot_protocol.link import KEEP_ALIVE_MS, SILENCE_MS
 from sabot_simulators.dealer import Dealer
 from sabot_simulators.fairness.answer_times import FLOOD, clear_frame
 from sabot_simulators.mechanism.simulated_machine import SimulatedMachine
@@ -33,6 +33,8 @@ from sabot_simulators.rp2040.wiring import PinDrivenMachine, board_wiring
 SEED = 7
 ROUNDS = 5
 FLOOD_EVERY_US = 23_000
+AROUND_US = 35_000  # of the second at which a keep-alive is due
+ASKED_AROUND = 100
 FEED_DRIVE = pins.ROLLERS[0][1]
 
 
@@ -90,6 +92,8 @@ def main() -> int:
         rom = bootrom(Path(folder))
         with Pico(image.path, board_wiring(), rom, watched=watched()) as pico:
             _measure(pico, image, table)
+        with Pico(image.path, board_wiring(), rom, watched=watched()) as pico:
+            _measure_keep_alives(pico, table)
         with Pico(image.path, board_wiring(), rom, watched=watched()) as pico:
             _measure_flood(pico, table)
         with Pico(image.path, board_wiring(), rom) as pico:
@@ -157,6 +161,35 @@ def _measure(pico: Pico, image: BuiltImage, table: Printed) -> None:
     table.add_row("heap after a collection, at most", f"{max(rests):,} bytes of {whole:,}", "120,000")
     table.add_row("heap at most when something was told", f"{peak:,} bytes", "")
     table.add_row("flash of the program", f"{image.program_bytes:,} bytes", "")
+
+
+def _measure_keep_alives(pico: Pico, table: Printed) -> None:
+    """Ask around the time at which the device's and the host's keep-alives are due.
+
+    A question that meets a collection of garbage waits for its end. Those are told apart.
+    """
+    device = HostedPico(pico, PinDrivenMachine(Random(SEED)))
+    device.provision()
+    device.run_until_idle()
+    garbage, heard = Garbage(device), device.host.diagnostics
+    device.run_for(1_000_000)
+    device.ask("status")
+    undisturbed: list[float] = []
+    collected: list[float] = []
+    met = 0
+    for number in range(ASKED_AROUND):
+        early_us = AROUND_US - 2 * AROUND_US * number // (ASKED_AROUND - 1)
+        device.run_for(1_000 * KEEP_ALIVE_MS - early_us)
+        frames, runs, began = heard.frames_in, len(garbage.collections), pico.now_us
+        device.ask("status")
+        took = (pico.now_us - began) / 1e3
+        (undisturbed if len(garbage.collections) == runs else collected).append(took)
+        met += heard.frames_in - frames > 1
+    asked = f"the same around a keep-alive, worst of {len(undisturbed)}"
+    table.add_row(asked, f"{max(undisturbed):.1f} ms", "10 ms")
+    table.add_row("  of which the device's was sent in between", f"{met}", "")
+    worst = f", {max(collected):.1f} ms the worst" if collected else ""
+    table.add_row("  and that met a collection of garbage", f"{len(collected)}{worst}", "")
 
 
 def _measure_flood(pico: Pico, table: Printed) -> None:
