@@ -46,6 +46,21 @@ def test_a_clock_that_the_device_refuses_is_not_told_again_and_again() -> None:
     assert ends.connection.protocol.next_number == given
 
 
+def test_events_of_a_batch_that_failed_are_written_before_those_that_came_meanwhile() -> None:
+    ends = Ends()
+    ends.connect()
+    ends.write()
+    ends.device.emit("located", 1)
+    ends.settle()
+    batch = ends.connection.take_batch()
+    assert batch is not None
+    ends.device.emit("located", 2)
+    ends.settle()
+    ends.connection.batch_failed(batch, JournalFull("full"))
+    ends.write()
+    assert [each.n for each in ends.journal.entries()] == list(range(1, ends.device.events.last + 1))
+
+
 @pytest.mark.parametrize("utc_s", [0, YEAR_2026 - 1, 1 << 32], ids=["1970", "2025", "2106"])
 def test_a_wrong_clock_of_the_computer_is_told_and_a_right_one_is_set_in_the_next_session(utc_s: int) -> None:
     """A clock before 2026 or after 2106 does not fit the message: it ended the driver."""

@@ -219,3 +219,21 @@ def test_a_batch_that_could_not_be_given_to_the_disk_is_given_again() -> None:
         loop.step(world.now)
     assert disk.failed
     assert loop.idle()
+
+
+class _Mistaken(_FullDisk):
+    """A disk worker whose every batch ends in a mistake."""
+
+    def start(self, batch: JournalBatch) -> None:
+        self._result = BatchResult(batch, error=RuntimeError("a mistake"))
+
+
+def test_a_disk_worker_with_a_mistake_is_tried_once_a_second() -> None:
+    world = Virtual(1)
+    loop = IoLoop(world.connection, _Port(world), _Mistaken(), lambda due: None)
+    loop.step(world.now)
+    with pytest.raises(RuntimeError) as mistake:
+        loop.step(world.now)
+    loop.fail(world.now, mistake.value)
+    assert not loop.can_write(world.now + RETRY_DISK_MS - 1)
+    assert loop.can_write(world.now + RETRY_DISK_MS)

@@ -32,11 +32,13 @@ class Table(Dealer):
         capacity: str = "deck",
         memory: RecordStore | None = None,
         log: EventLog | None = None,
+        start_us: int = 0,
     ) -> None:
         self.random = Random(seed)
         self.draws: list[int] = []
         planned = tuple(PlannedFault.parse(each) for each in faults)
         self.machine = SimulatedMachine(self.random, planned, capacity=capacity)
+        self.machine.agenda.now_us = start_us
         device = PythonDevice(self.machine, self._draw, memory)
         if log is not None:
             device = HostedDevice(self.machine, self._draw, memory, log)

@@ -129,6 +129,7 @@ def test_a_card_missing_or_extra_is_seen_by_the_stub_and_the_round_is_void(chang
     assert table.named("round_ended") == [(1, verdict, 31 + change, 52 + change)]
     assert table.named("round_voided") == [(1, void_reason("wrong_number"))]
     assert table.device.command("last_round")[2:4] == (verdict, void_reason("wrong_number"))
+    assert table.refused("reveal_round", 1) == "stale"  # the faces of a void round are nobody's business
 
 
 @pytest.mark.rule("MD3 10.C")

@@ -300,6 +300,7 @@ def test_a_shoe_that_people_empty_while_the_power_is_off_may_have_a_card_in_its_
     table.device.run_until_idle()
     assert (table.shoe_state, machine.count("shoe")) == (shoe.UNPROVED, 1)
     assert table.device.controller.shoe.missing == 1
+    assert table.device.controller.shoe.short_deck == 0  # no round was open: nobody knows whose card it is
 
 
 @pytest.mark.parametrize("at", [shoe.STUB_WAITING, shoe.LOADING])

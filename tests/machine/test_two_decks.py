@@ -233,6 +233,22 @@ def test_a_host_that_asks_again_and_again_keeps_no_deck_young() -> None:
 
 
 @pytest.mark.looks_inside
+def test_the_moment_at_which_the_ticks_wrap_changes_nothing() -> None:
+    def played(start_us: int) -> tuple[int, list[tuple[str, tuple[int | str, ...]]]]:
+        table = Table(3, "misfeed@tray:80", "stuck@deal:52", start_us=start_us)
+        table.open_table()
+        if not table.play_round():
+            table.recover()
+        assert table.play_round()
+        told = [(name, values) for name, values in table.device.reports if name != "deck_registered"]
+        return table.machine.agenda.now_us - start_us, told
+
+    undisturbed = played(0)
+    for nth in range(4):
+        assert played((1 << 30) - 1 - undisturbed[0] * nth // 4) == undisturbed
+
+
+@pytest.mark.looks_inside
 def test_numbers_that_begin_anew_leave_those_of_decks_in_use_and_of_an_open_round() -> None:
     table = Table(18)
     table.open_table()
