@@ -128,6 +128,38 @@ def test_after_a_crash_the_lamp_is_dark_until_the_next_start_and_for_good_when_t
         assert (table.machine.lamp, board.chip.outputs) == (0, 0)
 
 
+def test_crashes_that_are_a_week_apart_are_not_crashes_in_a_row() -> None:
+    """Ticks tell six days at most: a life of a week counted as a short one, and the fourth crash ended it."""
+    crashing, weeks_ms = False, 0
+
+    def make_crash(program: ModuleType) -> None:
+        turn, now_ms = program.Device.turn, program.now_ms
+
+        def turn_or_crash(self: object) -> None:
+            nonlocal crashing
+            if crashing:
+                crashing = False
+                raise RuntimeError("planted")
+            turn(self)
+
+        program.Device.turn = turn_or_crash
+        program.now_ms = lambda: now_ms() + weeks_ms & WRAP_MS - 1
+
+    with StubbedBoard() as board:
+        board.on_load = make_crash
+        table = StubbedDevice(board, 3)
+        table.provision()
+        table.run_until_idle()
+        table.pull_cable()
+        for _ in range(5):
+            table.run_for(70_000_000)
+            weeks_ms += 7 * DAY_S * 1000
+            crashing = True
+            table.run_for(5_000_000)
+        assert not crashing
+        assert board.chip.outputs >> pins.LAMP_BIT & 7  # dark, had the program given up
+
+
 @pytest.mark.parametrize("cable", [True, False], ids=["host", "alone"])
 @pytest.mark.parametrize("phase_ms", [0, 190, 380, 570, 760, 950])
 def test_the_contact_clears_the_keys_when_it_was_held_whatever_else_wakes_the_loop(

@@ -41,12 +41,13 @@ class Program:
         self._board: Rp2040 | None = None
         self._memory: RecordStore = UnusableStore()  # until the chip is there
         self._crashes = 0
+        self._sound = False  # this life has lasted; noted while it does, because ticks tell six days at most
         self._opened = False
 
     def run(self) -> None:
         """Returns only to let the loader be started."""
         while True:
-            began = now_ms()
+            self._sound = False
             try:
                 self._live()
                 return
@@ -55,14 +56,14 @@ class Program:
             except Exception as error:  # noqa: BLE001  whatever it is: nothing may move
                 if self._board is not None:
                     self._board.safe()
-                sound = ticks.diff(now_ms(), began) > SOUND_AFTER_MS
-                self._crashes = 1 if sound else self._crashes + 1
+                self._crashes = 1 if self._sound else self._crashes + 1
                 self._reason = UNKNOWN
                 gc.collect()  # first: an error for want of memory would be followed by another one
                 self._keep(error)
 
     def _live(self) -> None:
         """One life of the device; it ends with an exception, or when the loader is to be started."""
+        began = now_ms()
         given_up = self._crashes >= MOST_CRASHES
         if self._board is None and not given_up:
             self._board = Rp2040()
@@ -83,6 +84,8 @@ class Program:
         gc.threshold(-1)  # type: ignore[attr-defined]  # from here on the loop says when (see main.py)
         while not device.leaves(now_ms()):
             self._watchdog.feed()
+            if not self._sound and ticks.diff(now_ms(), began) > SOUND_AFTER_MS:
+                self._sound = True
             device.turn()
         if self._board is not None:
             self._board.safe()
