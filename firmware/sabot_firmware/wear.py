@@ -23,9 +23,9 @@ class WearCounters:
             self.values = list(struct.unpack(_FORMAT, record))
 
     def add(self, name: str, more: int = 1) -> None:
-        """Increase a counter."""
+        """Increase a counter. It ends at its highest value: one that began anew would tell of a new part."""
         at = WEAR.index(name)
-        self.values[at] = (self.values[at] + more) & 0xFFFFFFFF
+        self.values[at] = min(self.values[at] + more, 0xFFFFFFFF)
 
     def put(self, name: str, value: int) -> None:
         """Set a value that is not a counter."""

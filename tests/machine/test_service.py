@@ -5,8 +5,10 @@ from tests.machine.tables import Table, void_reason
 
 from sabot_firmware import hardware, shoe, shuffler
 from sabot_firmware.event_log import EventLog
+from sabot_firmware.wear import WearCounters
 from sabot_protocol import ticks
 from sabot_protocol.codec import CODEC, enum_number
+from sabot_protocol.record_store import RecordStore
 from sabot_protocol.schema import WEAR
 from sabot_simulators.chips import SimFlash
 from sabot_simulators.emulated_device import OPENING_UTC_S
@@ -168,6 +170,17 @@ def test_emptying_brings_every_card_out_and_vouches_for_none() -> None:
     table.collect()
     table.recover()
     assert table.play_round()
+
+
+@pytest.mark.looks_inside
+def test_a_wear_counter_ends_at_its_highest_value() -> None:
+    """It began anew at 2**32 ms, after some years of play, as if the roller had been replaced."""
+    memory = RecordStore()
+    wear = WearCounters(memory)
+    wear.add("feed_ms", 0xFFFFFFFF)
+    wear.add("feed_ms", 8000)
+    wear.save()
+    assert WearCounters(memory).values[WEAR.index("feed_ms")] == 0xFFFFFFFF
 
 
 def test_wear_is_counted_and_outlives_the_power() -> None:

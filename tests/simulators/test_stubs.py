@@ -143,7 +143,7 @@ def test_crashes_that_are_a_week_apart_are_not_crashes_in_a_row() -> None:
             turn(self)
 
         program.Device.turn = turn_or_crash
-        program.now_ms = lambda: now_ms() + weeks_ms & WRAP_MS - 1
+        program.__dict__["now_ms"] = lambda: now_ms() + weeks_ms & WRAP_MS - 1
 
     with StubbedBoard() as board:
         board.on_load = make_crash
