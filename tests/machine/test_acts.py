@@ -390,6 +390,19 @@ def test_times_of_each_roller_are_summed_for_every_shuffle() -> None:
                 assert 0 <= squares[roller] / counts[roller] - mean * mean < 25
 
 
+@pytest.mark.looks_inside
+def test_times_of_many_shuffles_that_failed_fit_the_report_of_the_one_that_did_not() -> None:
+    """Thirteen batches that failed at their end were too much for the event: the device restarted."""
+    table = Table(20)
+    for _ in range(13 * 416):
+        table.device.controller.shuffler.time_card(hardware.INSERT, 88_900)
+    table.shuffle()
+    (told,) = table.named("roller_times")
+    assert CODEC.named("roller_times").pack(told)
+    times: Any = told
+    assert max(times[3]) < 1 << 30
+
+
 def test_a_card_that_needed_help_is_not_timed() -> None:
     table = Table(19, "snag@entry:7")
     table.shuffle()
