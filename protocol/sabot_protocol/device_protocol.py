@@ -121,6 +121,7 @@ class DeviceProtocol:
         self._uptime_ms = 0
         self._utc: tuple[int, int, int] | None = None  # seconds, ms, at this uptime (ms)
         self._utc_set_s = 0
+        self._trusted_s: int | None = None  # UTC when this boot began, from which leaps are told
         usable = True
         reset = False
         try:
@@ -398,16 +399,19 @@ class DeviceProtocol:
         return not numbers or self.skipped + numbers <= MAX_SKIPPED + self._uptime_s * SKIPPED_EACH_S
 
     def is_leap(self, utc_s: int) -> bool:
-        """Whether this time is more than LEAP_S ahead of the device's own, which a host set in this boot.
+        """Whether this time is more than LEAP_S ahead, in one step or several.
 
-        The first time of a boot is never a leap: the device may have been off for weeks.
+        The first time of a boot is never a leap: the device may have been off for weeks. From then on a time
+        counts as ahead of the earliest that was set since, or since a person authorised one.
         """
-        seconds, _, quality = self.utc()
-        return quality != UNKNOWN_TIME and utc_s - seconds > LEAP_S
+        return self._trusted_s is not None and utc_s - self._uptime_s - self._trusted_s > LEAP_S
 
-    def set_clock(self, utc_s: int, utc_ms: int) -> None:
+    def set_clock(self, utc_s: int, utc_ms: int, authorised: bool = False) -> None:
         """Take the host's time."""
         before, _, quality = self.utc()
+        began_s = utc_s - self._uptime_s
+        if self._trusted_s is None or authorised or began_s < self._trusted_s:
+            self._trusted_s = began_s
         self._utc = (utc_s, utc_ms, self._uptime_ms)
         self._utc_set_s = self._uptime_s
         step = utc_s - before if quality != UNKNOWN_TIME else 0
@@ -417,7 +421,7 @@ class DeviceProtocol:
 
     def clear_clock(self) -> None:
         """Mark the time of day as unknown until a host sets it."""
-        self._utc = None
+        self._utc = self._trusted_s = None
         self.emit("clock_changed", 0, UNKNOWN_TIME)
 
     # -- keys and proofs ------------------------------------------------------------------------

@@ -244,9 +244,10 @@ class RequestHandler:
 
     def set_clock(self, utc_s: int, utc_ms: int) -> "Values":
         """Set the time of day; a leap needs floor or service."""
-        if self._credentials.by[1] not in (FLOOR, SERVICE) and self._device.is_leap(utc_s):
+        authorised = self._credentials.by[1] in (FLOOR, SERVICE)
+        if not authorised and self._device.is_leap(utc_s):
             raise Refusal("wrong_role", (self._credentials.role(),))
-        self._device.set_clock(utc_s, utc_ms)
+        self._device.set_clock(utc_s, utc_ms, authorised)
         return ()
 
     def checkpoint(self) -> "Values":

@@ -48,6 +48,18 @@ def test_the_first_time_of_a_boot_is_taken_and_a_wrong_one_can_be_corrected(floo
     assert abs(_left_s(floor)[1] - HOURS_S) < 60
 
 
+def test_many_small_steps_are_a_leap_of_the_clock_too(floor: Table) -> None:
+    """A step of 24 h needed no person, and after it the next one did not either: a year took 365 of them."""
+    day_s = 24 * 3600
+    assert floor.outcome("set_clock", NOON + day_s, 0)[0] == "ok"
+    assert floor.outcome("set_clock", NOON + 2 * day_s, 0) == ("wrong_role", (1,))
+    assert floor.outcome("set_clock", NOON, 0)[0] == "ok"  # back again
+    assert floor.outcome("set_clock", NOON + day_s + 3600, 0) == ("wrong_role", (1,))
+    assert floor.outcome("set_clock", NOON + 10 * day_s, 0, by=FLOOR)[0] == "ok"
+    assert floor.outcome("set_clock", NOON + 11 * day_s, 0)[0] == "ok"
+    assert floor.outcome("set_clock", NOON + 12 * day_s, 0) == ("wrong_role", (1,))
+
+
 def test_a_roller_that_has_gone_far_stops_nothing(table: Table) -> None:
     """After about 358 shuffles without a power cut, `sensors`, which any role may ask, ended the program.
 
