@@ -27,8 +27,9 @@ from sabot_serve.jog_desk import JogDesk
 from sabot_serve.languages import ENGLISH, LANGUAGES, say_in
 from sabot_serve.local_api import LocalApi, Owned
 from sabot_serve.machine_watch import PART, MachineWatch
-from sabot_serve.page_words import dealer_words
+from sabot_serve.page_words import dealer_words, floor_words
 from sabot_serve.paging import channel_name, render_page
+from sabot_serve.phrases import Say
 from sabot_serve.requests import ActRequest
 from sabot_serve.table_people import AtPage, Register
 from sabot_serve.technician_routes import TechnicianRoutes
@@ -167,7 +168,7 @@ class TableApp:
         browser = self._doors.browser(request)
         if browser is None:
             return RedirectResponse("/enter", 303)
-        return self._page("floor.html", request, csrf=browser.csrf)
+        return self._page("floor.html", request, floor_words, csrf=browser.csrf)
 
     async def _service_page(self, request: Request) -> Response:
         browser = self._doors.browser(request)
@@ -175,9 +176,15 @@ class TableApp:
             return RedirectResponse("/enter", 303)
         return self._page("service.html", request, csrf=browser.csrf)
 
-    def _page(self, name: str, request: Request, **values: Any) -> HTMLResponse:
+    def _page(
+        self,
+        name: str,
+        request: Request,
+        words: Callable[[Say], dict[str, str]] = dealer_words,
+        **values: Any,
+    ) -> HTMLResponse:
         table = self.views.snapshot.get("table", {}).get("name", "")
-        return HTMLResponse(render_page(self._pages, name, request, table, dealer_words, **values))
+        return HTMLResponse(render_page(self._pages, name, request, table, words, **values))
 
     # -- reading --------------------------------------------------------------------------------
 

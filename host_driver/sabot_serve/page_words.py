@@ -59,6 +59,39 @@ DEALER: Mapping[str, str] = {
     "refused_not_let_in": N_("This browser is no longer let in. Ask for a new token."),
 }
 """Words with the prefix ``refused_`` stand for the service's own English sentence in other languages."""
+ROUND: Mapping[str, str] = {
+    "not_known": "not known",
+    "table": "Table",
+    "round_round": "Round",
+    "round_opened": "Opened (UTC)",
+    "round_ended": "Ended (UTC)",
+    "round_dealer": "Dealer",
+    "round_machine": "Machine",
+    "round_deck": "Deck",
+    "round_end": "End",
+    "round_count": "Count",
+    "round_void": "Void",
+    "round_held": "Cards held",
+    "round_disputes": "Disputes",
+    "round_corrected": "Corrected",
+    "round_countersign": "Rows to countersign",
+    "round_not_told": "Not known",
+    "round_open": "open",
+    "round_hand": "Hand",
+    "round_cards": "Cards",
+    "round_points": "Points",
+    "round_seat": "Seat",
+    "round_wager": "Wager",
+    "round_result": "Result",
+    "round_money": "Pays",
+    "round_row": "Row",
+    "round_time": "Time",
+    "round_what": "What",
+    "round_who": "Who",
+    "round_clause": "Clause",
+    "round_raw": "As the record has it",
+}
+"""A round for the floor: these pages are in English."""
 PLAYERS: Mapping[str, str] = {
     "round": N_("Round %(round)s"),
     "bead_plate": N_("Bead plate"),
@@ -75,6 +108,11 @@ PLAYERS: Mapping[str, str] = {
 def dealer_words(say: Say) -> dict[str, str]:
     """The words of the dealer's page."""
     return {name: say(phrase) for name, phrase in DEALER.items()}
+
+
+def floor_words(say: Say) -> dict[str, str]:
+    """The words of the floor's page."""
+    return {**dealer_words(say), **ROUND}
 
 
 def players_words(say: Say) -> dict[str, str]:

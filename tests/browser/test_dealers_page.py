@@ -13,6 +13,19 @@ from sabot_table.procedure import TableRole
 Serve = Callable[..., Any]
 OpenPage = Callable[..., Any]
 BLUR_MS = 400
+OVERLAPS = """() => [...document.querySelectorAll(".seat")].filter((seat) => {
+  const points = seat.querySelector(".points");
+  points.textContent = "three faces";
+  points.classList.add("words");
+  const box = points.getBoundingClientRect();
+  const covered = [...seat.querySelectorAll(".card, .name")].some((each) => {
+    const other = each.getBoundingClientRect();
+    return box.left < other.right && other.left < box.right && box.top < other.bottom
+      && other.top < box.bottom;
+  });
+  return covered || points.scrollWidth > points.clientWidth || box.right > seat.getBoundingClientRect().right;
+}).map((seat) => seat.innerText)"""
+"""The seats in which a hand's rank in words would lie over its cards or stick out."""
 
 
 def test_a_whole_round_in_two_touches(serve: Serve, open_page: OpenPage) -> None:
@@ -37,6 +50,7 @@ def test_a_whole_round_in_two_touches(serve: Serve, open_page: OpenPage) -> None
         assert page.page.locator(".card").count() == 12
         assert page.page.locator(".line.win, .line.lose, .line.push").count() == 12
         page.shot("settled")
+        assert page.page.evaluate(OVERLAPS) == []
         page.touches = 0
         page.act("No more bets")
         page.wait_word("EXPOSE", "act")

@@ -32,8 +32,10 @@ def test_the_floor_acts_with_a_credential_and_looks_up_a_round(
         page.wait_for_selector('#log td:text-is("void")')
         page.fill("#round", "1")
         page.click("#find button")
-        page.wait_for_selector("#found pre")
-        assert "a card was seen" in page.inner_text("#found")
+        page.wait_for_selector('#found dt:text-is("Void")')
+        assert "a card was seen" in page.inner_text("#found .pairs")
+        assert page.is_visible('#found td:text-is("no more bets")')
+        assert not page.is_visible("#found pre")
         for width, height in SIZES:
             page.set_viewport_size({"width": width, "height": height})
             page.screenshot(path=screens / f"floor-{width}.png")

@@ -7,7 +7,7 @@ import pytest
 from tests.serve.page_client import PageClient
 
 import sabot_serve
-from sabot_serve.page_words import DEALER
+from sabot_serve.page_words import DEALER, ROUND
 
 HERE = Path(sabot_serve.__file__).parent
 MOST_BYTES = 150_000
@@ -44,4 +44,8 @@ def test_the_words_of_the_script_are_those_that_the_page_carries() -> None:
         for line in path.read_text(encoding="utf-8").splitlines():
             named |= set(re.findall(r'\bsay\("(\w+)"', line))
             near |= set(re.findall(r'"(\w+)"', line)) if "say(" in line else set()
-    assert named <= set(DEALER) <= near
+    assert named <= {*DEALER, *ROUND}
+    assert set(DEALER) <= near
+    shown = (HERE / "static" / "round.js").read_text(encoding="utf-8")
+    for word in set(ROUND) - {"table"}:  # that one is the wall's
+        assert f'"{word.removeprefix("round_")}"' in shown or f'"{word}"' in shown, word

@@ -1,6 +1,6 @@
 """The words that the scripts of the wall's pages show. The pages are in English."""
 
-from sabot_serve.page_words import dealer_words
+from sabot_serve.page_words import floor_words
 
 OWN = {
     "stale": "No news from the wall's service. What you see may be old.",
@@ -26,7 +26,6 @@ OWN = {
     "round": "round %(round)s",
     "was": "was %(state)s",
     "none": "none",
-    "not_known": "not known",
     "no_archive": "This wall has no archive.",
     "looked": "%(found)s rounds, of %(looked)s looked at",
     "looked_more": "%(found)s rounds, of the newest %(looked)s looked at. Older ones: narrow the time.",
@@ -42,4 +41,4 @@ OWN = {
 
 def words() -> dict[str, str]:
     """The words of every page; those of the table's pages are among them."""
-    return {**dealer_words(str), **OWN}
+    return {**floor_words(str), **OWN}

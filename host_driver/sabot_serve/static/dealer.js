@@ -88,7 +88,16 @@ function showPath() {
   for (const group of document.querySelectorAll("#path g")) {
     const { label, state, holds } = known.get(group.dataset.place);
     group.setAttribute("class", [state, holds && `holds ${holds}`].filter(Boolean).join(" "));
-    put(group.querySelector("text"), state === "fault" ? `\u26a0 ${label}` : label);
+    put(group.querySelector("text"), label);
+    let mark = group.querySelector(".mark");
+    if (state === "fault" && !mark) {
+      const box = group.querySelector(".spot").getBBox();
+      mark = document.createElementNS("http://www.w3.org/2000/svg", "text");
+      for (const [name, value] of Object.entries({ class: "mark", x: box.x + box.width / 2, y: 24 })) mark.setAttribute(name, value);
+      mark.textContent = "\u26a0";
+      group.append(mark);
+    }
+    if (state !== "fault" && mark) mark.remove();
     let cards = group.querySelector(".cards");
     if (holds && !cards) {
       const box = group.querySelector(".spot").getBBox();
@@ -178,6 +187,7 @@ function updateSeat(element, each) {
   element.classList.toggle("empty", made === null);
   if (each.seat) element.setAttribute("aria-pressed", String(made !== null));
   put(points, each.hand ? each.hand.points : "");
+  points.classList.toggle("words", Boolean(each.hand) && each.hand.points.length > 1); // three faces, not a number
   cards.replaceChildren(...(each.hand ? cardsOf(each.hand) : []));
   if (each.lines.length && draft === null) {
     lines.replaceChildren(...each.lines.map((line) =>

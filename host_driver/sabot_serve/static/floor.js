@@ -1,6 +1,7 @@
 // The floor's page: everything that the table needs, each act with a credential; decks, rounds, the record.
 import { askThen } from "/static/dialogue.js";
 import { act, byId, follow, make, put, Refused, say, sync } from "/static/live.js";
+import { roundOf } from "/static/round.js";
 
 const KEPT_ROWS = 200;
 let view = null;
@@ -85,7 +86,7 @@ byId("find").addEventListener("submit", async (event) => {
     byId("found").replaceChildren(make("p", { class: "message" }, told.message ?? say("failed")));
     return;
   }
-  byId("found").replaceChildren(make("pre", {}, JSON.stringify(told, null, 1)));
+  byId("found").replaceChildren(...roundOf(told));
 });
 
 function age(passed, old, known) {

@@ -31,6 +31,14 @@ export function make(tag, attributes = {}, ...children) {
   return element;
 }
 
+export function utc(seconds) {
+  return seconds ? new Date(seconds * 1000).toISOString().slice(0, 19).replace("T", " ") : "";
+}
+
+export function cells(...texts) {
+  return make("tr", {}, ...texts.map((each) => make("td", {}, each instanceof Node ? each : String(each ?? ""))));
+}
+
 // Makes the children of an element those of a list: by key, those that are there are updated in place.
 export function sync(parent, list, keyOf, create, update) {
   const there = new Map([...parent.children].map((child) => [child.dataset.key, child]));

@@ -25,7 +25,7 @@ function hand(each) {
     return make("span", suit === "H" || suit === "D" ? "card red" : "card", name.slice(0, -1) + SUITS[suit]);
   });
   return make("div", `hand ${each.tone}`, make("p", "name", each.name), make("p", "cards", ...cards),
-    make("p", "points", each.points), make("p", "outcome", each.outcome));
+    make("p", each.points.length > 1 ? "points words" : "points", each.points), make("p", "outcome", each.outcome));
 }
 
 // How a road is drawn: columns that fit, the size of a cell, and its mark.

@@ -15,14 +15,6 @@ export function ago(since) {
   return hours < 48 ? `${hours} h ${Math.floor((passed % 3600) / 60)} min` : `${Math.floor(hours / 24)} days`;
 }
 
-export function utc(seconds) {
-  return seconds ? new Date(seconds * 1000).toISOString().slice(0, 19).replace("T", " ") : "";
-}
-
-export function cells(...texts) {
-  return make("tr", {}, ...texts.map((each) => make("td", {}, each instanceof Node ? each : String(each ?? ""))));
-}
-
 export function tell(text) {
   put(byId("message"), text);
 }

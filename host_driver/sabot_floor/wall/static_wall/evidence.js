@@ -1,6 +1,6 @@
 // The evidence over the floor: every chain of the archive computed again, on demand.
-import { cells, followFloor, read, tell } from "/static_wall/common.js";
-import { byId, post, put, Refused, say } from "/static/live.js";
+import { followFloor, read, tell } from "/static_wall/common.js";
+import { byId, cells, post, put, Refused, say } from "/static/live.js";
 
 const ARCHIVE = document.body.dataset.archive === "true";
 const LOOK_MS = 500;

@@ -1,6 +1,7 @@
 // Rounds of the archive by table, time, deck, seat and result; one round whole; faults per 1,000 rounds.
-import { cells, followFloor, read, tell, utc } from "/static_wall/common.js";
-import { byId, make, put, say } from "/static/live.js";
+import { followFloor, read, tell } from "/static_wall/common.js";
+import { byId, cells, make, put, say, utc } from "/static/live.js";
+import { roundOf } from "/static/round.js";
 
 const ARCHIVE = document.body.dataset.archive === "true";
 
@@ -35,23 +36,8 @@ async function search() {
 async function showRound(each) {
   const told = await read(`/api/rounds/${encodeURIComponent(each.table)}/${each.source_id}/${each.round_id}`);
   if (!told) return;
-  const raw = make("details", {}, make("summary", {}, "As the record has it"), make("pre", {}, JSON.stringify(told, null, 1)));
-  byId("found").replaceChildren(...(told.rows ? [] : summary(each, told)), raw);
-}
-
-// A round for a person. Below level "all" the archive has only rows, which are shown as they are.
-function summary(each, told) {
-  const facts = [["Table", each.table], ["Round", told.round], ["Opened (UTC)", utc(told.opened_s)], ["Ended (UTC)", utc(told.ended_s) || say("none")],
-    ["Dealer", told.dealer], ["Machine", told.machine || say("none")], ["Deck", told.pack], ["End", told.end],
-    ["Count", told.verdict ?? say("not_known")], ["Void", told.void ? `${told.void.why} (${told.void.clause})` : say("none")]];
-  const pairs = make("dl", { class: "pairs" }, ...facts.map(([name, value]) => make("div", {}, make("dt", {}, name), make("dd", {}, String(value)))));
-  const hands = (told.hands ?? []).map((hand) => cells(hand.seat ? `Seat ${hand.seat}` : hand.of, (hand.cards ?? [say("not_known")]).join(" "), hand.points));
-  const lines = each.lines.map(([seat, wager, outcome]) => cells(seat, wager.replaceAll("-", " "), outcome));
-  return [pairs, table(["Hand", "Cards", "Points"], hands), table(["Seat", "Wager", "Result"], lines)];
-}
-
-function table(heads, rows) {
-  return make("table", {}, make("thead", {}, make("tr", {}, ...heads.map((each) => make("th", { scope: "col" }, each)))), make("tbody", {}, ...rows));
+  // Below level "all" the archive has only rows, which are shown as they are.
+  byId("found").replaceChildren(...(told.rows ? [make("pre", {}, JSON.stringify(told, null, 1))] : roundOf(told, [say("table"), each.table])));
 }
 
 byId("search").addEventListener("submit", (event) => {

@@ -1,6 +1,6 @@
 // One table: what it is doing, what it needs, its machine, decks and rows; rounds, faults and wear of the archive.
-import { cells, followFloor, read, showAlarms, since, tell, utc } from "/static_wall/common.js";
-import { byId, make, put, say, sync } from "/static/live.js";
+import { followFloor, read, showAlarms, since, tell } from "/static_wall/common.js";
+import { byId, cells, make, put, say, sync, utc } from "/static/live.js";
 
 const NAME = document.body.dataset.table;
 const ARCHIVE = document.body.dataset.archive === "true";
