@@ -1,9 +1,11 @@
 """One request with an extreme value that stops the device, or uses up its numbers, for ever."""
 
+from pair import Pair
 from tests.attacks.by_hand import FLOORS_KEY, KEY, NOON, ROLE, SLOT, TICK_MS, Table
 from tests.machine.tables import Table as MachineTable
 
 from sabot_firmware.hardware import BLUE, RED
+from sabot_protocol import ticks
 from sabot_protocol.codec import enum_number
 from sabot_protocol.provisioning import HOLD_MS
 from sabot_protocol.session import slot_key
@@ -55,9 +57,17 @@ def test_many_small_steps_are_a_leap_of_the_clock_too(floor: Table) -> None:
     assert floor.outcome("set_clock", NOON + 2 * day_s, 0) == ("wrong_role", (1,))
     assert floor.outcome("set_clock", NOON, 0)[0] == "ok"  # back again
     assert floor.outcome("set_clock", NOON + day_s + 3600, 0) == ("wrong_role", (1,))
+    assert floor.outcome("set_clock", NOON - 5 * day_s, 0)[0] == "ok"  # an earlier time counts from now on
+    assert floor.outcome("set_clock", NOON - 3 * day_s, 0) == ("wrong_role", (1,))
     assert floor.outcome("set_clock", NOON + 10 * day_s, 0, by=FLOOR)[0] == "ok"
     assert floor.outcome("set_clock", NOON + 11 * day_s, 0)[0] == "ok"
     assert floor.outcome("set_clock", NOON + 12 * day_s, 0) == ("wrong_role", (1,))
+    device = Pair().device
+    device.tick(ticks.add(device.now(), 2 * 1000 * day_s))  # two days after power-up
+    device.set_clock(NOON, 0)
+    assert device.is_leap(NOON + 2 * day_s)
+    device.tick(ticks.add(device.now(), 2 * 1000 * day_s))
+    assert not device.is_leap(NOON + 2 * day_s)
 
 
 def test_a_roller_that_has_gone_far_stops_nothing(table: Table) -> None:
