@@ -259,7 +259,7 @@ class Dealing:
         if half.occupied() is not None:
             raise forbidden("not_cleared")
         controller.report("path_inspected_by", half.short_deck, half.missing, *controller.who())
-        half.inspected = True
+        half.inspected = half.cleared = True  # a deck that never comes to the shoe uses the claim up
         half.block(0, 0)
         return ()
 

@@ -120,6 +120,7 @@ class Service:
         self._controller.shuffler.feeding_deck = 0
         self._controller.shuffler.forget_shelf()
         self._controller.shoe.forget()
+        self._controller.shoe.cleared = True  # also after a power cut, which the record takes for empty
 
     def self_test(self) -> "Values":
         """Start the self-test of both halves."""

@@ -179,6 +179,75 @@ def test_an_inspection_outlives_the_power_until_a_deck_was_loaded() -> None:
     assert table.device.controller.shoe.inspected
 
 
+def empty_the_shuffler(table: Table) -> None:
+    """People take out every card of that half, through its door; nobody looks at the shoe."""
+    table.machine.open_door(hardware.SHUFFLER_DOOR)
+    table.device.run_until(lambda: True)
+    table.machine.empty_by_hand(hardware.SHUFFLER_DOOR)
+    table.machine.close_door(hardware.SHUFFLER_DOOR)
+    table.device.run_until_idle()
+    table.collect()
+
+
+@pytest.mark.parametrize("ended_by", ["stop", "brown_out@controller"])
+@pytest.mark.parametrize("then", ["service_mode", "mark_out_of_order"])
+def test_a_card_in_the_path_of_a_machine_that_loses_its_power_in_service_is_found(
+    ended_by: str, then: str
+) -> None:
+    """Service counts as empty. After the cut the next deck was pushed onto it: 52 were claimed of 53."""
+    table = Table(1)
+    table.open_table()
+    device, machine = table.device, table.machine
+    device.command("open_round", 1, 1)
+    device.command("close_bets", 1, 2)
+    for stack in (1, 2):
+        device.command("dispense_stack", 1, stack)
+        table.wait(lambda: table.shoe_state == shoe.STACK_WAITING)
+        table.take_stack()
+    device.command("end_round", 1)
+    while machine.shoe:
+        device.run_for(1_000)
+    if ended_by == "stop":
+        device.command("stop")
+    else:
+        machine.strike(ended_by)
+    device.run_for(500_000)
+    assert (table.shoe_state, machine.count("shoe")) == (shoe.JAMMED, 1)
+    machine.take_exit()
+    device.run_until(lambda: True)
+    device.command(then, *([1] if then == "service_mode" else []), role="service")
+    device.reboot()
+    device.run_until_idle()
+    if then == "mark_out_of_order":
+        device.command("return_to_service", role="service")
+        device.run_until_idle()
+    empty_the_shuffler(table)
+    table.feed(2)
+    table.shuffled()
+    device.run_for(5_000_000)
+    assert claims(table) == (False, 1)
+    assert table.faults()[-1] == ("exit", "card_stuck")
+    table.recover()
+    assert table.play_round()
+    assert claims(table) == (True, 52)
+
+
+def test_a_cut_while_the_deck_after_an_inspection_is_pushed_makes_the_next_one_no_proved_one() -> None:
+    """The person had overlooked the card, and the claim was used up by a deck that never came to the shoe."""
+    table = short("stuck@deal:52")
+    table.device.command("path_inspected", role="floor")
+    assert table.shoe_state == shoe.LOADING
+    table.device.reboot()
+    table.device.run_until_idle()
+    empty_the_shuffler(table)
+    table.device.command("empty_machine", role="floor")
+    table.device.run_until_idle()
+    table.feed(2)
+    table.shuffled()
+    table.device.run_for(5_000_000)
+    assert claims(table) == (False, 53)
+
+
 def test_it_stays_blocked_over_a_power_cut_a_fault_and_service() -> None:
     table = short("stuck@deal:52")
     table.device.reboot()
