@@ -1,5 +1,7 @@
 """``sabot evidence``: what tables have written, verified, exported, and in lines for the floor."""
 
+import json
+import struct
 import time
 from contextlib import ExitStack
 from pathlib import Path
@@ -8,14 +10,14 @@ import click
 from rich.markup import escape
 
 from sabot_cli.cli_context import CliContext, json_option
-from sabot_cli.device_access import table_names
+from sabot_cli.device_access import DeviceOptions, device_options, open_device, table_names
 from sabot_cli.help_text import example
 from sabot_cli.output import OK, NotVerified
 from sabot_cli.signing_keys import KEY_FILE, draw, opened, passphrase_option
 from sabot_cli.written_files import check_writable
 from sabot_driver.errors import SabotError
 from sabot_driver.private_files import open_new
-from sabot_driver.serial_numbers import parse_serial
+from sabot_driver.serial_numbers import format_serial, parse_serial
 from sabot_evidence import verifier
 from sabot_evidence.countersign import (
     KeptCheckpoint,
@@ -26,8 +28,11 @@ from sabot_evidence.countersign import (
 )
 from sabot_evidence.errors import ChainDamaged, EvidenceError
 from sabot_evidence.export import export, kept_text, read_newest
+from sabot_protocol.host.messages import ChainCheckpoint, Checkpoint
+from sabot_protocol.wire_constants import EVENT_HEADER
 
 FILE = click.Path(path_type=Path, dir_okay=False)
+EVENT_HEAD_SIZE = struct.calcsize("<BBI") + struct.calcsize(EVENT_HEADER)  # id, clock quality, n, header
 
 
 class EvidenceUnreadable(SabotError):
@@ -42,6 +47,12 @@ class NoEvidence(SabotError):
     """No table of this computer has written anything."""
 
     advice = "Name the files, or play at a table first."
+
+
+class NoDeviceChain(SabotError):
+    """A device whose event chain has not begun: it was provisioned without a chain key."""
+
+    advice = "A chain begins at provisioning: 'sabot provision --chain-key FILE'."
 
 
 class NothingCountersigned(NotVerified):
@@ -202,6 +213,40 @@ def export_command(state: CliContext, files: tuple[Path, ...], table: str | None
         raise EvidenceUnreadable(str(error), error.advice) from error
     words = f"{out}: {len(chosen)} files. Verify it with 'sabot evidence verify {out}'."
     state.output.tell("exported", escape(words), file=str(out), files=[str(each) for each in chosen])
+    return OK
+
+
+@evidence.command("ask-device", epilog=example("sabot evidence ask-device --device sim:// --out device.json"))
+@device_options
+@click.option("--out", type=FILE, required=True, help="the file to write")
+@click.pass_obj
+def ask_device(state: CliContext, /, options: DeviceOptions, out: Path) -> int:
+    """Ask a device itself for the newest checkpoint of its event chain, for 'verify --device-checkpoint'.
+
+    The program that runs the table must have ended. Carry the file away from the table PC: whoever changes
+    the journal there could change this file too.
+
+    Exit codes: 0 done, 1 the device has no chain or the file cannot be written, 2 usage, 3 no device,
+    4 several devices, 5 not verified, 6 another host owns the device.
+    """
+    with open_device(state, options, owner=True) as client:
+        event = client.ask(Checkpoint(), options.timeout).event
+        if not event:
+            raise NoDeviceChain(f"{format_serial(client.identity.serial)} has no event chain yet")
+        told = ChainCheckpoint.unpack(event[EVENT_HEAD_SIZE:])
+        kept = {
+            "format": "sabot device checkpoint 1",
+            "serial": format_serial(client.identity.serial),
+            "boot": told.boot_id,
+            "n": told.n,
+            "index": told.index,
+            "hash": told.hash.hex(),
+            "tag": told.tag.hex(),
+        }
+    with open_new(out) as file:
+        file.write(json.dumps(kept).encode() + b"\n")
+    words = f"{out}: event {told.index} of the chain of {kept['serial']}, {told.hash.hex()[:16]}"
+    state.output.tell("device_checkpoint", escape(words), file=str(out), **kept)
     return OK
 
 

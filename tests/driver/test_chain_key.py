@@ -1,7 +1,9 @@
 """``sabot provision --chain-key``, and a journal from which the device's chain of events can be followed."""
 
 import json
+import sqlite3
 import struct
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -76,6 +78,28 @@ def test_the_verifier_proves_a_real_devices_events_with_the_regulators_key(
     forged = sabot("evidence", "verify", journal, "--chain-key", tmp_path / "other.json")
     assert forged.code != 0
     assert "has a wrong tag: the device did not make it" in forged.out
+
+
+def test_the_device_itself_says_how_far_its_chain_goes(sabot: Sabot, tmp_path: Path, home: Path) -> None:
+    """Somebody puts the journal back to an older copy; what the device said was carried away before."""
+    target = Tcp(tmp_path)
+    provisioned(sabot, target, tmp_path / "regulator.json")
+    device = ("--device", target.listener.url, "--simulator")
+    (journal,) = (home / "journals" / "simulators").glob("*.db")
+    older = tmp_path / "older.db"
+    with closing(sqlite3.connect(journal)) as now, closing(sqlite3.connect(older)) as copy:
+        now.backup(copy)
+    assert sabot("service", "out-of-order", *device).code == 0
+    anchor = tmp_path / "device.json"
+    (told,) = sabot("evidence", "ask-device", *device, "--out", anchor, "--json").of("device_checkpoint")
+    assert json.loads(anchor.read_text())["index"] == told["index"] > 0
+    target.close()
+    known = sabot("evidence", "verify", journal, "--device-checkpoint", anchor)
+    assert known.code == 8, known.out  # of the PC's own rows nothing shows the newest
+    assert f"the device itself knows no event after event {told['index']} of its chain" in known.out
+    back = sabot("evidence", "verify", older, "--device-checkpoint", anchor)
+    assert back.code == 5
+    assert f"ROLLBACK: put back to an older state: the device has event {told['index']}" in back.out
 
 
 def test_the_key_is_only_in_its_file(sabot: Sabot, tmp_path: Path, home: Path) -> None:
