@@ -11,7 +11,7 @@ from tests.machine.tables import RED
 
 from sabot_simulators.dealer import Dealer
 from sabot_simulators.fairness import acoustic_leak
-from sabot_simulators.fairness.acoustic_leak import AcousticListener, Remedy, listen, plain_ms
+from sabot_simulators.fairness.acoustic_leak import AcousticListener, Remedy, end_bits, listen, plain_ms
 from sabot_simulators.mechanism.simulated_machine import SimulatedMachine
 from sabot_simulators.python_device import PythonDevice
 
@@ -94,3 +94,10 @@ def test_the_figure_has_a_line_for_each_precision(tmp_path: Path, capsys: pytest
     assert acoustic_leak.main(["--decks", "2", "--svg", str(out)]) == 0
     assert out.read_text(encoding="utf-8").count("<polyline") == 3
     assert capsys.readouterr().out.count("| none |") == 2
+
+
+def test_the_end_of_a_shuffle_tells_the_sum_of_its_travels_and_no_more() -> None:
+    told = end_bits(plain_ms(), 50.0, shuffles=20_000)
+    assert 3.5 < told < 3.9
+    assert end_bits(plain_ms(), 25.0, shuffles=20_000) == pytest.approx(told + 1, abs=0.05)
+    assert end_bits(np.full(52, 44.0), 50.0, shuffles=100) == 0.0  # every travel lasts as long

@@ -31,6 +31,7 @@ from numpy.typing import NDArray
 
 from sabot_evidence.core_dumps import forbid_core_dumps
 from sabot_firmware import machine_constants
+from sabot_protocol import grid
 
 Floats = NDArray[np.float64]
 
@@ -169,6 +170,22 @@ def listen(
     return AcousticLeak(remedy, within_ms, float(bits.mean()), error, listener.costs_s())
 
 
+def end_bits(durations: Floats, tick_ms: float, shuffles: int = 100_000, seed: int = 1) -> float:
+    """What the tick at which a shuffle ends tells about its slots, in bits, if nothing else varies.
+
+    The tick is a function of the slots, so it tells as much as it varies: its entropy.
+    """
+    random = np.random.default_rng(seed)
+    total, before = np.zeros(shuffles), np.zeros(shuffles, dtype=np.int64)
+    for cards in range(1, CARDS + 1):
+        below = random.integers(0, cards, shuffles)
+        total += durations[np.abs(below - before)]
+        before = below
+    _, counts = np.unique(np.floor(total / tick_ms), return_counts=True)
+    chances = counts / shuffles
+    return float(-(chances * np.log2(chances)).sum())
+
+
 def remedies() -> Iterator[Remedy]:
     """None, then classes from many to one, then decoys."""
     yield Remedy()
@@ -241,6 +258,8 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--svg", type=Path, help="write the curve to this file")
     options = parser.parse_args(arguments)
+    told = end_bits(plain_ms(), grid.PERIOD_MS)
+    sys.stdout.write(f"the tick at which a shuffle ends: {told:.1f} bits\n\n")
     for hears_direction in (True, False):
         rows = [
             [listen(remedy, within, hears_direction, options.decks, options.seed) for within in WITHIN_MS]
