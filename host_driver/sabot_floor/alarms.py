@@ -21,14 +21,8 @@ class AlarmBusy(FloorError):
     advice = "Try again."
 
 
-class AlarmTaken(FloorError):
-    """The alarm has been taken by another person, or has ended."""
-
-    advice = "Look at the alarm again."
-
-
 class Alarms:
-    """Raises, takes and ends alarms over one connection."""
+    """Raises and ends alarms over one connection. People take them at the wall."""
 
     def __init__(self, client: Client, names: SiteNames, by: str) -> None:
         """``by`` is who raises them, such as ``archive``."""
@@ -57,18 +51,6 @@ class Alarms:
             return now.model_copy(update={"ended_us": at_us})
 
         return await self._change(table, kind, change)
-
-    async def take(self, table: str, kind: str, person: str) -> None:
-        """A person takes an alarm; `AlarmTaken` if another one has it, or it has ended."""
-
-        def change(now: Alarm | None, at_us: int) -> Alarm | None:
-            if now is None or now.ended_us is not None:
-                raise AlarmTaken(f"the alarm {table}.{kind} has ended")
-            if now.taken_by is not None:
-                raise AlarmTaken(f"{now.taken_by} has taken the alarm {table}.{kind}")
-            return now.model_copy(update={"taken_by": person, "taken_us": at_us})
-
-        await self._change(table, kind, change)
 
     async def _change(
         self, table: str, kind: str, change: Callable[[Alarm | None, int], Alarm | None]

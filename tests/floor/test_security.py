@@ -11,7 +11,7 @@ from nats.js.errors import APIError
 from tests.floor.running_floor import RunningFloor, eventually, run
 from tests.floor.secured_site import SITE, SecuredSite
 
-from sabot_floor.alarms import Alarms, AlarmTaken
+from sabot_floor.alarms import Alarms
 from sabot_floor.connection import Servers, connect, newest, put
 from sabot_floor.errors import FloorUnreachable
 from sabot_floor.names import SiteNames, bucket_stream
@@ -220,18 +220,16 @@ def test_one_table_cannot_take_the_others_place(server: Site, site_name: str) ->
     run(scenario())
 
 
-def test_an_alarm_is_taken_by_one_person(secured: SecuredSite) -> None:
+def test_an_alarm_is_raised_once_until_it_ends(secured: SecuredSite) -> None:
     async def scenario() -> None:
         await _set_up(secured)
         archive = await _client(secured, "archive", Denied())
-        walls = [await _client(secured, "wall", Denied()) for _ in range(2)]
-        assert await Alarms(archive, NAMES, "archive").raise_("t01", "test", "a test")
-        assert not await Alarms(archive, NAMES, "archive").raise_("t01", "test", "again")
-        taking = [Alarms(each, NAMES, "wall").take("t01", "test", f"p{n}") for n, each in enumerate(walls)]
-        results = await asyncio.gather(*taking, return_exceptions=True)
-        assert [type(each) for each in results].count(AlarmTaken) == 1
-        assert results.count(None) == 1
-        for each in (archive, *walls):
-            await each.close()
+        alarms = Alarms(archive, NAMES, "archive")
+        raising = [alarms.raise_("t01", "test", "a test") for _ in range(3)]
+        assert sorted(await asyncio.gather(*raising)) == [False, False, True]
+        assert await alarms.end("t01", "test")
+        assert not await alarms.end("t01", "test")
+        assert await alarms.raise_("t01", "test", "again")
+        await archive.close()
 
     run(scenario())
