@@ -1,4 +1,7 @@
-"""``sabot house``: the house's key, certificates of people, revocations, and whom a computer trusts."""
+"""``sabot house``: the house's key, certificates of people, revocations, and whom a computer trusts.
+
+What concerns a device is in ``house_device_commands``.
+"""
 
 import time
 from datetime import UTC, datetime
@@ -9,6 +12,7 @@ from rich.markup import escape
 
 from sabot_cli.cli_context import CliContext, json_option, verbose_option
 from sabot_cli.help_text import example
+from sabot_cli.house_device_commands import bind, reset, show
 from sabot_cli.output import OK
 from sabot_cli.people_commands import authorise, by_options
 from sabot_cli.signing_keys import draw, opened, passphrase_option
@@ -31,8 +35,13 @@ def house() -> None:
 
     The house key stays on a computer of the house's office that is connected to no table. Table PCs learn the
     public key once ('sabot house trust') and take over revocations and new keys that the house signed
-    ('sabot house update'). Devices do not check certificates yet (docs/credentials.md).
+    ('sabot house update'). A device that is bound to a house ('sabot house bind') is provisioned anew
+    only with the house's statement. Devices do not check certificates yet (docs/credentials.md).
     """
+
+
+for command in (bind, show, reset):
+    house.add_command(command)
 
 
 def _day(text: str) -> int:

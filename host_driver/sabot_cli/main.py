@@ -50,7 +50,7 @@ COMMANDS = {
     "play": LazyCommand(
         "sabot_cli.play_command", "Run a table: its needs in one line, acts by key, every round on record."
     ),
-    "provision": LazyCommand("sabot_cli.device_commands", "Give a new device its key, and keep it here."),
+    "provision": LazyCommand("sabot_cli.provision_command", "Give a new device its key, and keep it here."),
     "replay": LazyCommand("sabot_cli.capture_commands", "Show a capture, frame by frame; keys are hidden."),
     "rng": LazyCommand("sabot_cli.rng_commands", "The device's randomness, for a laboratory."),
     "round": LazyCommand(

@@ -151,6 +151,21 @@ class KeysLost(SabotError):
     )
 
 
+class ResetRequired(SabotError):
+    """The device's keys were cleared, and it belongs to a house that has not signed for this reset."""
+
+    advice = (
+        "The house's office signs a reset statement ('sabot house reset'); give it with "
+        "'sabot provision --reset-statement FILE'. 'sabot house show' tells house and reset count."
+    )
+
+
+class ResetRefused(SabotError):
+    """A reset statement that is not for this device and this reset."""
+
+    advice = "The house's office signs one for this serial number and count: 'sabot house reset'."
+
+
 class KeyMissing(SabotError):
     """This computer has no key for that device."""
 

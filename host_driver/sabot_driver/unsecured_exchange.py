@@ -9,17 +9,18 @@ from types import TracebackType
 from typing import Any
 
 from sabot_driver.clock import Clock
-from sabot_driver.errors import NoAnswer, NotSabot, SabotError, WrongDevice
+from sabot_driver.errors import NoAnswer, NotSabot, ResetRefused, ResetRequired, SabotError, WrongDevice
 from sabot_driver.transports import Transport
 from sabot_protocol.codec import CODEC
 from sabot_protocol.handshake import NO_ANSWER, ClearExchange
 from sabot_protocol.host.message_base import from_values
-from sabot_protocol.host.messages import Identity, IdentityFlag
+from sabot_protocol.host.messages import Identity, IdentityFlag, ResetIs
 from sabot_protocol.session import provision_proof
 from sabot_protocol.wire_constants import NONCE_SIZE
 
 STOP_S = 10.0
 ENTROPY_SIZE = 32
+RESET_S = 30.0  # a board checks a signature for seconds
 
 Values = tuple[Any, ...]
 
@@ -68,6 +69,18 @@ class UnsecuredExchange:
         if proof != provision_proof(key, nonce, serial):
             raise WrongDevice(f"{self._url}: the device does not prove that it has taken the key")
 
+    def reset_state(self) -> ResetIs:
+        """The house that the device belongs to and its reset count, unproved."""
+        return from_values(ResetIs, self._ask("reset_statement", (os.urandom(NONCE_SIZE), b"")))
+
+    def show_reset(self, signature: bytes) -> None:
+        """Show a house's signature for this reset; ResetRefused if the device does not accept it."""
+        self._ends_at = max(self._ends_at, time.monotonic() + RESET_S)
+        answer = from_values(ResetIs, self._ask("reset_statement", (os.urandom(NONCE_SIZE), signature)))
+        if answer.bound and not answer.accepted:
+            raise ResetRefused(f"{self._url}: the device does not accept the reset statement")
+        self._ends_at = max(self._ends_at, time.monotonic() + self._timeout)
+
     def _ask(self, name: str, values: Values) -> Values:
         clock = self._clock
         question = ClearExchange(CODEC, name, values, clock.now_ms())
@@ -93,6 +106,10 @@ class UnsecuredExchange:
                 return question.answer
         if question.failure is not None and question.failure != NO_ANSWER:
             why = question.failure.replace("_", " ")
+            if question.failure == "reset_required":
+                raise ResetRequired(f"{self._url}: the device belongs to a house and takes no key without it")
+            if name == "reset_statement" and question.failure == "bad_proof":
+                raise ResetRefused(f"{self._url}: the signature does not fit this device and this reset")
             raise SabotError(f"{self._url}: the device refuses '{name}': {why}", "See 'sabot doctor'.")
         if received:
             raise NotSabot(f"{self._url}: the {received} bytes received are not from a Sabot device")

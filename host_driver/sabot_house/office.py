@@ -54,12 +54,16 @@ def begin(folder: Path, name: str, draw: Callable[[Path], SigningKey]) -> "Offic
 class Office:
     """A house's folder, with the key at hand."""
 
-    def __init__(self, folder: Path, key: SigningKey | None) -> None:
-        """`OfficeUnusable` if the key is not the one of the house. Without a key it can only be read."""
+    def __init__(self, folder: Path, key: SigningKey | None, old: bool = False) -> None:
+        """`OfficeUnusable` if the key is not the one of the house. Without a key it can only be read.
+
+        ``old``: a key that was rotated away is taken too, for devices that do not know the new one.
+        """
         self.folder = folder
         self._key = key
         self.about = statements.read_file(folder / ABOUT, statements.HOUSE)
-        if key is not None and key.public != self.about.told["key"]:
+        known = [self.about.told["key"], *([each.told["from"] for each in self.rotations()] if old else [])]
+        if key is not None and key.public not in known:
             raise OfficeUnusable(f"{folder}: this key is not the house's, {self.about.told['key'][:16]}")
 
     @property
@@ -158,6 +162,14 @@ class Office:
         _write(self.folder / ABOUT, about)
         self.about = about
         self._revoke(newest["number"] + 1, newest["revoked"])
+        return made
+
+    def reset(self, serial: bytes, count: int, out: Path) -> Statement:
+        """The statement that lets one device, whose keys were cleared, take a new key; for one count only."""
+        made = statements.sign(
+            statements.RESET, self.key, count=count, house=self.key.public, serial=serial.hex()
+        )
+        _write(out, made)
         return made
 
     def rotations(self) -> list[Statement]:

@@ -14,12 +14,15 @@ from typing import Any
 from sabot_evidence.signing_key import SigningKey, signature_fits
 from sabot_house.errors import BadStatement
 
-HOUSE, CERTIFICATE, REVOCATIONS, ROTATION, PROOF = "house", "certificate", "revocations", "rotation", "proof"
+HOUSE, CERTIFICATE, REVOCATIONS, ROTATION, PROOF, RESET = (
+    "house", "certificate", "revocations", "rotation", "proof", "reset",
+)  # fmt: skip
 FIELDS: dict[str, dict[str, type]] = {
     HOUSE: {"key": str, "name": str},
     CERTIFICATE: {"house": str, "key": str, "not_after_s": int, "person": str, "roles": list, "site": str},
     REVOCATIONS: {"house": str, "number": int, "revoked": list},
     ROTATION: {"from": str, "number": int, "old_until_s": int, "to": str},
+    RESET: {"count": int, "house": str, "serial": str},
     PROOF: {"at_s": int, "certificate": str, "nonce": str, "site": str},
 }
 """What each kind of statement has, beside ``v``, the version of its layout."""

@@ -7,8 +7,9 @@ from hashlib import sha256
 
 from sabot_protocol import wire_constants
 from sabot_protocol.codec import MessageCodec, enum_number
-from sabot_protocol.device_protocol import OBSERVER
-from sabot_protocol.errors import Refusal
+from sabot_protocol.device_protocol import NO_SLOT, OBSERVER
+from sabot_protocol.errors import AnsweredLater, Refusal
+from sabot_protocol.house import is_key, is_site, rotation_line
 from sabot_protocol.key_store import fits
 from sabot_protocol.link import SILENCE_MS
 from sabot_protocol.mac import digests_equal
@@ -19,7 +20,7 @@ from sabot_protocol.wire_constants import BY_SLOT_KEY, DEVICE, FIRST_PERSON, KEY
 TABLE = enum_number("Role", "table")
 SERVICE = enum_number("Role", "service")
 SHOE = enum_number("Half", "shoe")
-KEY_REQUESTS = ("elevate", "set_key", "remove_key", "key_slots", "evict_owner", "chain_key")
+KEY_REQUESTS = ("elevate", "set_key", "remove_key", "key_slots", "evict_owner", "chain_key", "house_key")
 """The requests that ``Credentials`` executes, by the name of its methods."""
 
 TYPE_CHECKING = False
@@ -156,3 +157,53 @@ class Credentials:
         if not was_given:
             device.emit("chain_key_given", self._port.host_id)
         return boot_id, n, hash, key
+
+    def house_key(self, key: bytes, site: str, number: int, old_until_s: int, proof: bytes) -> "Values":
+        """Bind the device to a house, or to another key of it, which the old key signed."""
+        device, house = self._device, self._device.house
+        if self.by[1] != SERVICE and (not device.keys.open or house.is_bound()):
+            raise Refusal("wrong_role", (self.role(),))
+        if not is_key(key):
+            raise Refusal("bad_field", (0,))
+        if not is_site(site):
+            raise Refusal("bad_field", (1,))
+        if not device.executor.idle():
+            raise Refusal("busy", (device.events.free(),))  # the record is in flash
+        person = self.by[2]
+        if not house.key or house.key == key:
+            self._bind(key, site, person)
+            return ()
+        port, request_id = self._port, self._port.requests.current
+        link = port.link
+        line = rotation_line(house.key, key, number, old_until_s)
+
+        def done(fits: bool) -> None:
+            if port.link is not link:
+                return  # the session in which service authorised this is over
+            refused = None
+            try:
+                if not fits:
+                    device.note_wrong_proof(NO_SLOT)
+                    raise Refusal("bad_proof")
+                if not device.executor.idle():
+                    raise Refusal("busy", (device.events.free(),))
+                self._bind(key, site, person)
+            except Refusal as refusal:
+                refused = refusal
+            port.requests.answer_later("house_key", request_id, refused)
+
+        device.check_signature(house.key, proof, line, done)
+        raise AnsweredLater
+
+    def _bind(self, key: bytes, site: str, person: int) -> None:
+        device, house = self._device, self._device.house
+        if (house.key, house.site) == (key, site):
+            return
+        count = house.count
+        if house.damaged:  # no statement that was ever signed for the lost count may fit
+            count = int.from_bytes(device.random(4), "little")
+        try:
+            house.write(key, site, count)
+        except OSError:
+            raise Refusal("memory_failed") from None
+        device.emit("house_changed", key, site, self._port.host_id, person)

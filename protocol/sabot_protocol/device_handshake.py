@@ -6,7 +6,9 @@ key.
 
 from sabot_protocol import frame, ticks
 from sabot_protocol.codec import enum_number
+from sabot_protocol.device_protocol import NO_SLOT
 from sabot_protocol.errors import FieldError, MemoryFailed, Refusal
+from sabot_protocol.house import reset_line
 from sabot_protocol.mac import digests_equal
 from sabot_protocol.schema import KEYS_DAMAGED_FLAG, PROVISIONED_FLAG
 from sabot_protocol.session import (
@@ -50,6 +52,7 @@ class HandshakeResponder:
         # hello, challenge, transcript hash, values of the hello, key
         self.pending: tuple[bytes, bytes, bytes, Values, bytes] | None = None
         self.proved = b""  # the proof that began the running session
+        self._shown = b""  # the statement that is being checked
         self._wrong_at: int | None = None  # when a wrong proof came, for a second
         self._hinted_at: int | None = None  # when a "no session" was sent, for a while
 
@@ -70,9 +73,13 @@ class HandshakeResponder:
             return
         if message.name == "identify":
             self.send("identity", self._identity())
+        elif message.name == "reset_statement" and not values[1]:
+            self._send_reset(values[0])
         elif self._device.provisioning.damaged:
             if message.name != "prove":  # which has no nonce, and belongs to no session here
                 self._refuse(values[0], "keys_damaged")
+        elif message.name == "reset_statement":
+            self._reset(values[0], values[1], now)
         elif message.name == "provision":
             self._provision(values[0], values[1], values[2])
         elif message.name == "hello":
@@ -116,11 +123,59 @@ class HandshakeResponder:
             device.identity.version,
         )
 
+    def _send_reset(self, nonce: bytes) -> None:
+        """House, reset count, and whether a statement was accepted."""
+        house, accepted = self._device.house, self._device.provisioning.reset_accepted
+        bound = 1 if house.is_bound() else 0
+        self.send("reset_is", (nonce, bound, house.key or bytes(32), house.count, 1 if accepted else 0))
+
+    def _reset(self, nonce: bytes, proof: bytes, now: int) -> None:
+        """Check the house's statement for this reset; the answer follows when that is done."""
+        device = self._device
+        house, provisioning = device.house, device.provisioning
+        if device.keys.get(DEVICE) is not None:
+            self._refuse(nonce, "already_provisioned")
+        elif provisioning.is_closed():
+            self._refuse(nonce, "provisioning_closed")
+        elif not provisioning.needs_statement():
+            self._send_reset(nonce)
+        elif self._shown == proof:
+            return  # sent again while it is checked
+        elif self.wait_ms(now):
+            self._refuse(nonce, "too_soon")
+        elif not house.key:
+            self._refuse(nonce, "reset_required")  # the record is damaged: nobody can sign for it
+        else:
+            line = reset_line(house.key, device.identity.serial, house.count)
+            try:
+                device.check_signature(house.key, proof, line, lambda fits: self._reset_checked(nonce, fits))
+            except Refusal as refusal:
+                self._refuse(nonce, refusal.error)
+                return
+            self._shown = proof
+
+    def _reset_checked(self, nonce: bytes, fits: bool) -> None:
+        device = self._device
+        self._shown = b""
+        if device.provisioning.is_closed() or device.keys.get(DEVICE) is not None:
+            self._refuse(nonce, "provisioning_closed")  # meanwhile
+        elif fits:
+            device.provisioning.reset_accepted = True
+            self._send_reset(nonce)
+        else:
+            self._wrong_at = device.now()
+            self._diagnostics.bad_proofs += 1
+            device.note_wrong_proof(NO_SLOT)
+            self._refuse(nonce, "bad_proof")
+
     def _provision(self, nonce: bytes, key: bytes, entropy: bytes) -> None:
         held = self._device.keys.get(DEVICE)
         if held is None:
             if self._device.provisioning.is_closed():
                 self._refuse(nonce, "provisioning_closed")
+                return
+            if self._device.provisioning.needs_statement():
+                self._refuse(nonce, "reset_required")
                 return
             if digests_equal(key, bytes(len(key))):
                 self._refuse(nonce, "bad_proof")  # an all-zero key is nobody's secret
@@ -136,7 +191,10 @@ class HandshakeResponder:
             except Refusal as refusal:
                 self._refuse(nonce, refusal.error)
                 return
+            house, count = self._device.house.key, self._device.house.count
             self._device.provisioning.key_given()
+            if house:
+                self._device.emit("reset_used", house, count)
             self._device.open_slots()
             self._device.emit("key_changed", DEVICE, TABLE, 0, NO_HOST, 0)
         elif not digests_equal(held, key):

@@ -95,6 +95,8 @@ class DevicePort(FrameReceiver):
         on_grid = device.executor.on_grid()
         if not on_grid:
             self._leave_grid(now)
+            if device.checking():
+                device.work()
         self.handshake.wait_ms(now)
         if not room:
             if self.link is not None and self.link.ended(now):
@@ -126,6 +128,8 @@ class DevicePort(FrameReceiver):
         """The tick at which ``poll`` is due by itself, or None."""
         if self._tick is not None:
             return self._tick
+        if self.device.checking():
+            return self.device.now()
         if self.link is None:
             return None
         due = self.link.deadline() if self._room else self.link.silence_deadline()

@@ -8,13 +8,14 @@ import struct
 
 from sabot_protocol import frame, ticks
 from sabot_protocol.codec import CODEC, Codec, enum_number
-from sabot_protocol.errors import MemoryFailed
+from sabot_protocol.errors import MemoryFailed, Refusal
 from sabot_protocol.event_chain import CHECKPOINT_EVERY, EVENT_HEAD, TAG_SIZE, EventChain, first_hash
 from sabot_protocol.event_store import OVERFLOW, REBOOT, EventStore
 from sabot_protocol.executor import Caller as Caller
 from sabot_protocol.executor import EventSink as EventSink
 from sabot_protocol.executor import Executor as Executor
 from sabot_protocol.grid import Grid
+from sabot_protocol.house import HouseRecord
 from sabot_protocol.key_store import OPEN_S, KeyStore
 from sabot_protocol.ledger import MAX_SKIPPED, SKIPPED_EACH_S, Ledger
 from sabot_protocol.provisioning import KEYS_DAMAGED, PresenceContact, Provisioning, ProvisioningMark
@@ -49,6 +50,7 @@ if TYPE_CHECKING:
 
     from sabot_protocol.codec import Value, Values
     from sabot_protocol.device_port import DevicePort
+    from sabot_protocol.ed25519 import SignatureCheck
     from sabot_protocol.link import Link
 
 
@@ -82,8 +84,9 @@ class DeviceProtocol:
         mark: "ProvisioningMark | None" = None,
         reopen: "Callable[[], RecordStore] | None" = None,
         opened: bool = False,
+        house: "HouseRecord | None" = None,
     ) -> None:
-        """``mark`` says in another chip whether the device ever had a key.
+        """``mark`` says in another chip whether the device ever had a key, ``house`` whose the device is.
 
         ``reopen`` opens critical memory again where ``memory`` is ``UnusableStore``. ``opened`` says that a
         person has just held the presence contact, so provisioning is open.
@@ -109,6 +112,8 @@ class DeviceProtocol:
         # While a new device is provisioned: first key, boot id and n of the first event, first hash
         self._first_key: tuple[bytes, int, int, bytes] | None = None
         self._first_key_for: Link | None = None  # the session that has it
+        # The signature that is being checked, and who is told whether it fits
+        self._check: tuple[SignatureCheck, Callable[[bool], None]] | None = None
         self.owner: DevicePort | None = None
         self.sessions: list[DevicePort] = []  # the cables that have one
         self.handshakes = 0
@@ -146,7 +151,10 @@ class DeviceProtocol:
             self._save_boot(memory)
         except MemoryFailed:
             usable = False
-        self.provisioning = Provisioning(self.keys, mark if mark is not None else ProvisioningMark(), usable)
+        self.house = house if house is not None else HouseRecord()
+        self.provisioning = Provisioning(
+            self.keys, mark if mark is not None else ProvisioningMark(), usable, self.house
+        )
         self.ledger = Ledger(memory, records)
         self.events = EventStore(memory, records, self.chain, self.boot_id, event_capacity)
         self._proofs_total, self._proofs_untold = 0, 0
@@ -425,6 +433,27 @@ class DeviceProtocol:
         self.emit("clock_changed", 0, UNKNOWN_TIME)
 
     # -- keys and proofs ------------------------------------------------------------------------
+
+    def check_signature(
+        self, public: bytes, signature: bytes, text: bytes, done: "Callable[[bool], None]"
+    ) -> None:
+        """Begin to check a signature; ``done`` is told whether it fits. Refusal while another is checked."""
+        if self._check is not None:
+            raise Refusal("busy", (0,))
+        self._check = (self.executor.check_signature(public, signature, text), done)
+
+    def checking(self) -> bool:
+        """Whether ``work`` has something to do now."""
+        return self._check is not None and not self.executor.on_grid()
+
+    def work(self) -> None:
+        """One slice of a signature that is being checked."""
+        if self._check is None:
+            return
+        check, done = self._check
+        if check.step():
+            self._check = None
+            done(check.fits)
 
     def open_slots(self) -> None:
         """The device was given its key: for a while its owner may fill the empty slots."""

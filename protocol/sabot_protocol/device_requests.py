@@ -8,7 +8,7 @@ from sabot_protocol import ledger
 from sabot_protocol.codec import MessageCodec, enum_number
 from sabot_protocol.device_credentials import KEY_REQUESTS, SERVICE, TABLE, Credentials
 from sabot_protocol.device_protocol import OBSERVER, UNKNOWN_TIME, Caller
-from sabot_protocol.errors import FieldError, MemoryFailed, Refusal
+from sabot_protocol.errors import AnsweredLater, FieldError, MemoryFailed, Refusal
 from sabot_protocol.schema import CLOCK_KNOWN_FLAG, HIDDEN, OWNED_FLAG
 from sabot_protocol.wire_constants import DEVICE, LAST_COMMAND, MAX_AHEAD, RESOLVE
 
@@ -21,7 +21,7 @@ KEEP_SLOTS_OPEN = ("set_key", "remove_key", "set_clock")  # any other command en
 TRACE_PAGE = 10
 # What is executed although few places are left for events: it ends something, or lets an owner read
 NEVER_BUSY = ("void_round", "stop", "mark_out_of_order", "clear_fault", "evict_owner")
-QUERIES_THAT_REPORT = ("faces", "checkpoint", "chain_key")
+QUERIES_THAT_REPORT = ("faces", "checkpoint", "chain_key", "house_key")
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -38,6 +38,9 @@ class RequestHandler:
         self._credentials = credentials
         self.busy_up_to = 0  # the highest command refused for now in this session; 0 if none waits
         self.busy_from = 0  # the lowest
+        self.current = 0  # the query that is being carried out
+        self._busy_query = 0  # the newest query, if it was refused for now
+        self._busy_code = port.device.codec.error_named("busy").id
 
     def request(self, id: int, flags: int, request_id: int, body: bytes | memoryview) -> None:
         """Answer a request: from the ledger, by a refusal, or by executing it."""
@@ -50,7 +53,12 @@ class RequestHandler:
             if request_id <= LAST_COMMAND:  # an elevation of a query must not count as one of a command
                 self._refuse_request(request_id, id, Refusal("number_ahead", (0,)))
                 return
-            answer, outcome = self._decide(message, request_id, body)
+            self.current = request_id
+            try:
+                answer, outcome = self._decide(message, request_id, body)
+            except AnsweredLater:
+                return
+            self._busy_query = request_id if outcome[0] == self._busy_code else 0
             self._answer(request_id, answer, outcome)
         else:
             self._command(message, flags, request_id, body)
@@ -134,6 +142,8 @@ class RequestHandler:
                     device.emit("elevation_used", host_id, slot, role, person, message.id, request_id)
             answer = device.codec.named(message.answer)
             return answer.id, (0, answer.pack(self._carry_out(message, values, request_id)))
+        except AnsweredLater:
+            raise
         except Refusal as refusal:
             return message.id, self._details(refusal)
         except MemoryFailed:
@@ -163,8 +173,19 @@ class RequestHandler:
             raise Refusal("bad_field", (error.index,)) from None
 
     def comes_again(self, request_id: int) -> bool:
-        """Whether this command was refused for now in this session, so that it is sent again."""
-        return self.busy_up_to > 0 and self.busy_from <= request_id <= self.busy_up_to
+        """Whether this request was refused for now in this session, so that it is sent again."""
+        waits = self.busy_up_to > 0 and self.busy_from <= request_id <= self.busy_up_to
+        return waits or (request_id > 0 and request_id == self._busy_query)
+
+    def answer_later(self, name: str, request_id: int, refusal: "Refusal | None") -> None:
+        """Answer a query that raised AnsweredLater: done, or refused. Its session must still run."""
+        id = self._device.codec.named(name).id
+        if refusal is not None:
+            if refusal.error == "busy":
+                self._busy_query = request_id
+            self._refuse_request(request_id, id, refusal)
+        else:
+            self._answer(request_id, self._device.codec.named("done").id, (0, b""))
 
     def _refuse_request(self, request_id: int, message: int, refusal: Refusal) -> None:
         self._answer(request_id, message, self._details(refusal))

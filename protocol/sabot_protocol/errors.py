@@ -38,6 +38,10 @@ class Refusal(ProtocolError):
         self.values = values
 
 
+class AnsweredLater(ProtocolError):
+    """A query whose answer takes longer than one turn of the device: it follows."""
+
+
 class MemoryFailed(ProtocolError):
     """Critical memory could not be written; nothing that depends on it may happen."""
 

@@ -5,6 +5,7 @@ from sabot_protocol.errors import Refusal
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from sabot_protocol.codec import Values
+    from sabot_protocol.ed25519 import SignatureCheck
 
 
 class Caller:
@@ -28,6 +29,10 @@ class Executor:
         """Whether bytes may pass the cables only at the ticks of the grid. Allocates nothing."""
         return False
 
+    def idle(self) -> bool:
+        """Whether nothing moves, so that flash may be written."""
+        return True
+
     def idle_and_empty(self) -> bool:
         """Whether nothing moves and no card is inside, as far as it is known; if nothing is known, False."""
         return False
@@ -48,6 +53,12 @@ class Executor:
 
         Called at provisioning, before the key is saved. MemoryFailed if the bytes cannot be saved.
         """
+
+    def check_signature(self, public: bytes, signature: bytes, text: bytes) -> "SignatureCheck":
+        """Begin to check an Ed25519 signature. A board with something faster returns that."""
+        from sabot_protocol.ed25519 import SignatureCheck  # a board loads it when it is needed
+
+        return SignatureCheck(public, signature, text)
 
     def draw_key(self) -> bytes:
         """32 secret bytes of the generator, empty without a generator; Refusal if it failed."""

@@ -86,6 +86,7 @@ class ClearExchange:
         self._repeater.say(name, values, now)
         self._wanted = codec.named(name).answer
         self._nonce = values[0] if values else b""
+        self._echoed = codec.named(self._wanted).fields[0][0] == "nonce"  # so no older answer passes for it
         self.answer: Values | None = None
         self.failure: str | None = None
 
@@ -96,7 +97,7 @@ class ClearExchange:
             if said is None or self.answer is not None:
                 continue
             name, _, values = said
-            if name == self._wanted:
+            if name == self._wanted and (not self._echoed or values[0] == self._nonce):
                 self.answer = values
                 self._repeater.stop()
             elif name == "refused" and values[0] == self._nonce:

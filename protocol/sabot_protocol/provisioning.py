@@ -11,6 +11,8 @@ The only way back to *unprovisioned* is physical presence: a contact inside the 
 for HOLD_MS. It clears the keys and opens provisioning for OPEN_S; afterwards, and after any restart,
 provisioning is closed until the contact is held again. A device that never had a key needs no contact.
 
+A device that belongs to a house (``HouseRecord``) needs the house's reset statement too, for this reset only.
+
 That a device once had a key is marked in another chip than its keys
 (``ProvisioningMark``, in flash): critical memory that was replaced or erased does not make it a new one.
 """
@@ -18,6 +20,7 @@ That a device once had a key is marked in another chip than its keys
 from sabot_protocol import ticks
 from sabot_protocol.codec import enum_number
 from sabot_protocol.errors import MemoryFailed
+from sabot_protocol.house import HouseRecord
 from sabot_protocol.key_store import KeyStore
 from sabot_protocol.record_store import RecordStore
 from sabot_protocol.wire_constants import DEVICE
@@ -88,10 +91,13 @@ class PresenceContact:
 class Provisioning:
     """The state of one device's keys."""
 
-    def __init__(self, keys: KeyStore, mark: ProvisioningMark, usable: bool) -> None:
+    def __init__(self, keys: KeyStore, mark: ProvisioningMark, usable: bool, house: HouseRecord) -> None:
         """``usable``: critical memory can be read and written."""
         self._keys = keys
         self._mark = mark
+        self.house = house
+        self.reset_accepted = False
+        """The house's statement for this reset was shown; it counts until a key is given or time is over."""
         self._open_until: int | None = None  # uptime in seconds
         self._marked = mark.read()
         self.damaged = False
@@ -112,11 +118,20 @@ class Provisioning:
         """Whether a device without a key takes none before its contact was held again."""
         return self._marked == CLEARED and self._open_until is None
 
+    def needs_statement(self) -> bool:
+        """Whether a device without a key takes none before its house has signed for it."""
+        return self.house.is_bound() and not self.reset_accepted
+
     def key_given(self) -> None:
-        """There is a key: mark it, also where a power cut came between the key and its mark."""
+        """There is a key: mark it, also where a power cut came between the key and its mark.
+
+        The reset is counted first: a cut between counts it twice, and no statement ever counts twice.
+        """
         self._open_until = None
+        self.reset_accepted = False
         if self._marked != GIVEN:
             try:
+                self.house.count_reset()
                 self._mark.write(GIVEN)
             except OSError:
                 return  # tried again at the next power-up
@@ -136,6 +151,7 @@ class Provisioning:
 
     def open_window(self, uptime_s: int) -> None:
         """Take a key for a while."""
+        self.reset_accepted = False
         self._open_until = uptime_s + OPEN_S
 
     def window_over(self, uptime_s: int) -> bool:
@@ -143,4 +159,5 @@ class Provisioning:
         if self._open_until is None or uptime_s < self._open_until:
             return False
         self._open_until = None
+        self.reset_accepted = False
         return True

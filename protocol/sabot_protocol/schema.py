@@ -201,6 +201,17 @@ MESSAGES = (
         ("boot_id", "u32", 0, 0xFFFFFFFF),
         ("session", "u16", 0, 0xFFFF),
     )),
+    (0x25, "reset_statement", "clear", "reset_is", "any", (
+        ("nonce", "bytes", 16),
+        ("proof", "blob", 0, 64),
+    )),
+    (0x2B, "reset_is", "clear", "", "", (
+        ("nonce", "bytes", 16),
+        ("bound", "u8", 0, 1),
+        ("house", "bytes", 32),
+        ("count", "u32", 0, 0xFFFFFFFF),
+        ("accepted", "u8", 0, 1),
+    )),
     # In a session, frozen ---------------------------------------------------------------------
     (0x10, "status", "query", "status_report", "any", ()),
     (0x11, "status_report", "answer", "", "", (
@@ -258,6 +269,13 @@ MESSAGES = (
         ("n", "u32", 1, 0xFFFFFFFF),
         ("hash", "bytes", 32),
         ("wrapped", "bytes", 32),
+    )),
+    (0x22, "house_key", "query", "done", "table service", (
+        ("key", "bytes", 32),
+        ("site", "text", 1, 24),
+        ("number", "u32", 0, 0xFFFFFFFF),
+        ("old_until_s", "u32", 0, 0xFFFFFFFF),
+        ("proof", "blob", 0, 64),
     )),
     (0x29, "checkpoint", "query", "checkpoint_is", "table dealer floor service lab", ()),
     (0x2A, "checkpoint_is", "answer", "", "", (("event", "blob", 0, 84),)),
@@ -637,6 +655,16 @@ MESSAGES = (
         ("hash", "bytes", 32),
     )),
     (0xB1, "chain_key_given", "event", "", "", (("host_id", "bytes", 8),)),
+    (0xB2, "house_changed", "event", "", "", (
+        ("key", "bytes", 32),
+        ("site", "text", 1, 24),
+        ("host_id", "bytes", 8),
+        ("person", "u32", 0, 0xFFFFFFFF),
+    )),
+    (0xB3, "reset_used", "event", "", "", (
+        ("house", "bytes", 32),
+        ("count", "u32", 0, 0xFFFFFFFF),
+    )),
     # Commit and reveal ------------------------------------------------------------------------
     (0xC0, "commit_shuffle", "command", "commitment_is", "table", (("deck_id", "u32", 1, 0xFFFFFFFF),)),
     (0xC1, "commitment_is", "answer", "", "", (
@@ -693,9 +721,8 @@ MESSAGES = (
 
 # Ids kept for messages that are not built yet: (id, name). No other message may take them.
 RESERVED = (
-    (0x22, "house_key"), (0x23, "certificate"), (0x24, "revocations"), (0x25, "reset_statement"),
-    (0x26, "evidence"), (0x28, "evidence_is"), (0xD0, "update_begin"), (0xD1, "update_data"),
-    (0xD2, "update_finish"), (0xD3, "update_progress"),
+    (0x23, "certificate"), (0x24, "revocations"), (0x26, "evidence"), (0x28, "evidence_is"),
+    (0xD0, "update_begin"), (0xD1, "update_data"), (0xD2, "update_finish"), (0xD3, "update_progress"),
 )
 
 # Fields that are hidden on the wire by a pad of the session: (message, field). Each is the last 32 bytes.
@@ -766,6 +793,7 @@ ERRORS = (
     (23, "provisioning_closed", ()),
     (24, "busy", (("free", "u16", 0, 0xFFFF),)),
     (25, "number_ahead", (("newest", "u32", 0, 0xFFFFFFFF),)),
+    (26, "reset_required", ()),
 )
 
 # What each end counts, in the order of the ``counters_are`` message.

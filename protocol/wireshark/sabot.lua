@@ -40,9 +40,10 @@ NAMES.kind = {
 NAMES.message = {
   [0] = "none", [1] = "identify", [2] = "identity", [3] = "provision", [4] = "provisioned",
   [5] = "hello", [6] = "challenge", [7] = "prove", [8] = "refused", [9] = "no_session",
-  [16] = "status", [17] = "status_report", [18] = "attach", [19] = "attached", [20] = "detach",
-  [21] = "elevate", [22] = "elevated", [23] = "component", [24] = "component_is", [29] = "set_key",
-  [30] = "remove_key", [32] = "evict_owner", [33] = "chain_key", [39] = "chain_key_is",
+  [37] = "reset_statement", [43] = "reset_is", [16] = "status", [17] = "status_report",
+  [18] = "attach", [19] = "attached", [20] = "detach", [21] = "elevate", [22] = "elevated",
+  [23] = "component", [24] = "component_is", [29] = "set_key", [30] = "remove_key",
+  [32] = "evict_owner", [33] = "chain_key", [39] = "chain_key_is", [34] = "house_key",
   [41] = "checkpoint", [42] = "checkpoint_is", [63] = "done", [64] = "set_clock", [66] = "locate",
   [67] = "counters", [68] = "counters_are", [69] = "trace", [70] = "trace_is", [71] = "set_game",
   [72] = "game", [73] = "game_is", [74] = "log", [75] = "log_is", [76] = "key_slots",
@@ -70,11 +71,11 @@ NAMES.message = {
   [166] = "retried", [167] = "stopped", [168] = "purged", [169] = "path_inspected_by",
   [170] = "presence_shown", [171] = "chain_checkpoint", [172] = "hands_changed",
   [173] = "provisioning_ended", [174] = "roller_times", [175] = "events_lost", [176] = "chain_begun",
-  [177] = "chain_key_given", [192] = "commit_shuffle", [193] = "commitment_is",
-  [194] = "shuffle_with", [195] = "reveal_shuffle", [196] = "shuffle_revealed",
-  [197] = "shuffle_slots", [198] = "shuffle_slots_are", [199] = "rng_samples",
-  [200] = "shuffle_committed", [201] = "shuffle_dropped", [202] = "shuffle_revealable",
-  [203] = "rng_samples_are",
+  [177] = "chain_key_given", [178] = "house_changed", [179] = "reset_used", [192] = "commit_shuffle",
+  [193] = "commitment_is", [194] = "shuffle_with", [195] = "reveal_shuffle",
+  [196] = "shuffle_revealed", [197] = "shuffle_slots", [198] = "shuffle_slots_are",
+  [199] = "rng_samples", [200] = "shuffle_committed", [201] = "shuffle_dropped",
+  [202] = "shuffle_revealable", [203] = "rng_samples_are",
 }
 NAMES.error = {
   [0] = "ok", [1] = "unknown_message", [2] = "bad_field", [3] = "wrong_role", [4] = "wrong_state",
@@ -83,7 +84,7 @@ NAMES.error = {
   [13] = "too_soon", [14] = "no_such_key", [15] = "not_provisioned", [16] = "already_provisioned",
   [17] = "bad_proof", [18] = "not_supported", [19] = "device_fault", [20] = "memory_failed",
   [21] = "not_allowed", [22] = "keys_damaged", [23] = "provisioning_closed", [24] = "busy",
-  [25] = "number_ahead",
+  [25] = "number_ahead", [26] = "reset_required",
 }
 NAMES.counter = {
   [1] = "frames_in", [2] = "frames_out", [3] = "bad_crc", [4] = "bad_length", [5] = "bad_overrun",
@@ -367,6 +368,17 @@ message(0x09, "no_session", "clear", "The device got a sealed packet of a sessio
   { "boot_id", "u32", 0, 4294967295, about = "how often the device has started with this memory" },
   { "session", "u16", 0, 65535, about = "short number of the session the device does not have" },
 })
+message(0x25, "reset_statement", "clear", "Asks for house and reset count, or shows the house's signature for a reset.", {
+  { "nonce", "bytes", 16, about = "random, to bind the answer to this request" },
+  { "proof", "blob", 0, 64, about = "the house's signature of the reset statement; empty only asks" },
+})
+message(0x2b, "reset_is", "clear", "The house that the device belongs to, its reset count, and whether a reset was accepted.", {
+  { "nonce", "bytes", 16, about = "of the request" },
+  { "bound", "u8", 0, 1, about = "1 if the device belongs to a house, so that a reset needs a statement" },
+  { "house", "bytes", 32, about = "the house's public key; zeros without a house, or if the record is damaged" },
+  { "count", "u32", 0, 4294967295, about = "how many reset statements were used; the next one is for this number" },
+  { "accepted", "u8", 0, 1, about = "1 if the statement was accepted: the device takes a key now" },
+})
 message(0x10, "status", "query", "Asks how the device is.", {})
 message(0x11, "status_report", "answer", "How the device is at this moment.", {
   { "uptime_s", "u32", 0, 4294967295, about = "time since the device started (s)" },
@@ -429,6 +441,13 @@ message(0x27, "chain_key_is", "answer", "The first key of the event chain, hidde
   { "n", "u32", 1, 4294967295, about = "number of that event in its boot" },
   { "hash", "bytes", 32, about = "the chain's hash before its first event" },
   { "wrapped", "bytes", 32, about = "the key, hidden under a pad of this session and this request's number" },
+})
+message(0x22, "house_key", "query", "Hands over the public key of the device's house; signed by the old key if there is one.", {
+  { "key", "bytes", 32, about = "the house's public key, Ed25519" },
+  { "site", "text", 1, 24, about = "the device's site, printable ASCII without quotes and backslashes" },
+  { "number", "u32", 0, 4294967295, about = "number of the rotation that names this key; 0 if the device had none" },
+  { "old_until_s", "u32", 0, 4294967295, about = "until when the old key's certificates are good, as the rotation says" },
+  { "proof", "blob", 0, 64, about = "the old key's signature of the rotation; empty if the device has no house" },
 })
 message(0x29, "checkpoint", "query", "Asks for the newest checkpoint; the device makes one if the newest event is another one.", {})
 message(0x2a, "checkpoint_is", "answer", "The newest checkpoint, as it is in critical memory.", {
@@ -864,6 +883,16 @@ message(0xb0, "chain_begun", "event", "A chain of events begins with this one.",
 message(0xb1, "chain_key_given", "event", "The first key of the event chain left the device.", {
   { "host_id", "bytes", 8, about = "the host that has it now" },
 })
+message(0xb2, "house_changed", "event", "The device belongs to this house and site from now on.", {
+  { "key", "bytes", 32, about = "the house's public key" },
+  { "site", "text", 1, 24, about = "the device's site" },
+  { "host_id", "bytes", 8, about = "the host that handed it over" },
+  { "person", "u32", 0, 4294967295, about = "the person of service who authorised it; 0 while the device was provisioned" },
+})
+message(0xb3, "reset_used", "event", "The device was given a key under a reset statement of its house.", {
+  { "house", "bytes", 32, about = "the house's public key" },
+  { "count", "u32", 0, 4294967295, about = "the number that the statement was for" },
+})
 message(0xc0, "commit_shuffle", "command", "Asks the device to bind itself to the seed of a deck's next shuffle.", {
   { "deck_id", "u32", 1, 4294967295, about = "the deck that is to be shuffled" },
 })
@@ -977,6 +1006,7 @@ error_details(24, "busy", "Too many events wait for the owner's acknowledgement;
 error_details(25, "number_ahead", "The number is 0, is not of a query's or command's own range, or is too far ahead. Go on with the number after the newest.", {
   { "newest", "u32", 0, 4294967295, about = "highest command number of this host on record; 0 for a query" },
 })
+error_details(26, "reset_required", "The device belongs to a house, which has not signed for this reset. Have the house's office sign a reset statement for serial number and reset count.", {})
 
 -- What is not in the schema's tables
 local bad = declare(ProtoField.string("sabot.bad", "Damaged frame"))

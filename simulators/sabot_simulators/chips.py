@@ -6,9 +6,9 @@ MicroPython.
 
 from sabot_firmware.critical import FRAM_SIZE, Fram
 from sabot_firmware.event_log import SECTORS, Flash
-from sabot_firmware.provisioning_mark import SECTORS as MARK_SECTORS
+from sabot_firmware.flash_cells import SECTORS as CELLS_SECTORS
 
-LOG_AND_MARK_SECTORS = SECTORS + MARK_SECTORS  # a flash with the event log, and the mark behind it
+BOARD_SECTORS = SECTORS + 2 * CELLS_SECTORS  # event log, mark, house record
 
 
 class PowerCut(BaseException):

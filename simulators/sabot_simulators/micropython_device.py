@@ -32,7 +32,7 @@ from sabot_protocol.device_protocol import Caller
 from sabot_protocol.errors import Refusal
 from sabot_protocol.frame import DELIMITER
 from sabot_simulators.board_faults import damage_memory
-from sabot_simulators.chips import LOG_AND_MARK_SECTORS, SimFlash, SimFram
+from sabot_simulators.chips import BOARD_SECTORS, SimFlash, SimFram
 from sabot_simulators.command_sniffer import CableTap, CommandSniffer
 from sabot_simulators.device_settings import DeviceSettings
 from sabot_simulators.emulated_device import (
@@ -80,7 +80,7 @@ class WireOptions:
     random: Callable[[int], bytes] | None = None
     """For nonces and the memory's id; without it, the machine's."""
     flash: Flash | None = None
-    """For the event log, if there is to be one; the mark's two sectors are behind it."""
+    """For the event log, if there is to be one; behind it the mark's and the house record's sectors."""
     own_clock: bool = False
     """Whether ``tick`` sets the wire's time and a host the time of day; else both are the machine's."""
 
@@ -230,7 +230,7 @@ class MicroPythonDevice(SteppedDevice):
         machine = SimulatedMachine(random, settings.faults, settings.capacity, settings.reader)
         flags = SIMULATOR if settings.seed is None else SIMULATOR | TEST_RNG
         nonces = SystemRandom() if settings.seed is None else Random(f"{settings.seed} wire")
-        flash = SimFlash(LOG_AND_MARK_SECTORS)
+        flash = SimFlash(BOARD_SECTORS)
         wire = WireOptions(settings.serial, flags, settings.events_kept, nonces.randbytes, flash, True)
         return cls(machine, None, None, WIRED_HEAP, wire=wire, settings=settings, now_ms=now_ms)
 

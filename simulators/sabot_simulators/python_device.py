@@ -5,10 +5,11 @@ from collections.abc import Callable
 from random import Random
 from typing import Any
 
-from sabot_firmware import persistent_state, provisioning_mark
+from sabot_firmware import house_record, persistent_state, provisioning_mark
 from sabot_firmware.controller import Controller
 from sabot_firmware.critical import CriticalMemory, Fram
 from sabot_firmware.event_log import EventLog
+from sabot_firmware.house_record import FlashHouseRecord
 from sabot_firmware.provisioning_mark import FlashProvisioningMark
 from sabot_firmware.rng.device_rng import DeviceRng
 from sabot_protocol import ticks
@@ -118,6 +119,7 @@ class WiredPythonDevice(PythonDevice, Executor):
         self.serial = settings.serial
         self._flash = SimFlash()
         self._mark_flash = SimFlash(provisioning_mark.SECTORS)
+        self._house_flash = SimFlash(house_record.SECTORS)
         self._keys_cleared = False  # the firmware restarts because somebody cleared the keys
         super().__init__(machine, None, None, chip, EventLog(self._flash), settings, now_ms)
         BoardFaults(machine.random, chip).join(machine, self._shift_clock, lambda: self.end.clear_clock())
@@ -143,7 +145,9 @@ class WiredPythonDevice(PythonDevice, Executor):
 
     def chips(self) -> "dict[str, SimFram | SimFlash]":
         """All chips that keep something without power, by name."""
-        return {"critical": self.chip, "log": self._flash, "mark": self._mark_flash}
+        return {
+            "critical": self.chip, "log": self._flash, "mark": self._mark_flash, "house": self._house_flash
+        }  # fmt: skip
 
     # -- boot -----------------------------------------------------------------------------------
 
@@ -169,7 +173,7 @@ class WiredPythonDevice(PythonDevice, Executor):
             DeviceIdentity(self.serial, MODEL, VERSION, self.flags), self.memory, self,
             self.controller.shuffle_commands.rng.nonce, self.now_ms, POWER,
             event_capacity=self.settings.events_kept, log=self._log,
-            mark=FlashProvisioningMark(self._mark_flash),
+            mark=FlashProvisioningMark(self._mark_flash), house=FlashHouseRecord(self._house_flash),
             reopen=super()._open_memory if self.crashed else None, opened=self._keys_cleared,
         )  # fmt: skip
         if self.controller.persistent.record_lost():
@@ -215,6 +219,10 @@ class WiredPythonDevice(PythonDevice, Executor):
     def on_grid(self) -> bool:
         """Whether the device sends on a time grid now."""
         return self.controller.on_grid()
+
+    def idle(self) -> bool:
+        """Whether the controller moves nothing."""
+        return self.controller.idle()
 
     def forget_numbers(self) -> None:
         """Let the numbers of rounds and decks begin anew."""

@@ -10,6 +10,7 @@ from tests.conformance.targets import Tcp
 from tests.driver.command import Sabot
 from tests.evidence.day import Day, play_day
 from tests.house.harbour import Harbour
+from tests.house.house_device import HouseDevice
 from tests.serve.page_client import PageClient
 from tests.serve.served_table import served_table
 
@@ -76,3 +77,14 @@ def harbour(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Harbour
     monkeypatch.setattr(pin_hash, "LOG2_N", 4)
     with Harbour(tmp_path) as made:
         yield made
+
+
+@pytest.fixture
+def house_device(
+    sabot: Sabot, tmp_path: Path, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[HouseDevice]:
+    """A device that belongs to the house of the folder ``office``."""
+    monkeypatch.chdir(tmp_path)
+    made = HouseDevice(tmp_path / "device", sabot)
+    yield made
+    made.target.close()

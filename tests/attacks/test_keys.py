@@ -17,6 +17,7 @@ from sabot_protocol.codec import CODEC, enum_number
 from sabot_protocol.frame import Decoder
 from sabot_protocol.host.messages import Locate, Role, SetKey
 from sabot_protocol.host_protocol import OBSERVER
+from sabot_protocol.house import HouseRecord
 from sabot_protocol.key_store import KeyStore
 from sabot_protocol.provisioning import Provisioning, ProvisioningMark
 from sabot_protocol.session import slot_key
@@ -111,7 +112,7 @@ def test_who_reads_the_chip_finds_only_keys_that_are_in_use() -> None:
     assert there() == {device, floor}
     keys.set(DEVICE, changed)
     assert there() == {changed, floor}
-    Provisioning(keys, ProvisioningMark(), True).clear(CriticalMemory(chip), 0)
+    Provisioning(keys, ProvisioningMark(), True, HouseRecord()).clear(CriticalMemory(chip), 0)
     assert there() == set()
 
 

@@ -4,13 +4,17 @@ import os
 import time
 
 import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from tests.conformance.targets import Target, eventually
 
-from sabot_driver import Client, Keyring, ReceivedEvent
-from sabot_driver.errors import KeysLost, SabotError, WrongDevice
-from sabot_protocol.host.messages import Identity, IdentityFlag, KeyState, PresenceShown
+from sabot_driver import Client, Credential, Keyring, ReceivedEvent
+from sabot_driver.errors import KeysLost, ResetRefused, ResetRequired, SabotError, WrongDevice
+from sabot_protocol.host.messages import HouseKey, Identity, IdentityFlag, KeyState, PresenceShown, Role
+from sabot_protocol.house import reset_line
 
 LOOK_S = 0.2
+BIND_S = 60.0
+WRONG_S = 1.5  # no further statement is taken meanwhile
 
 
 def identity(target: Target) -> Identity:
@@ -112,3 +116,28 @@ def test_the_contact_is_read_after_repeated_crashes(client: Client, target: Targ
     target.damage_memory("crashes")
     after = given_a_new_key(target, hold_until_cleared(target))
     assert eventually(lambda: shown(after) == [(KeyState.KEYS_DAMAGED, KeyState.UNPROVISIONED)])
+
+
+@pytest.mark.needs("chips", "hands")
+def test_a_device_of_a_house_takes_no_key_without_its_statement(client: Client, target: Target) -> None:
+    house = Ed25519PrivateKey.generate()
+    public, serial = house.public_key().public_bytes_raw(), client.identity.serial
+    service = Credential(Role.SERVICE, os.urandom(32), 77)
+    client.set_key(Role.SERVICE, service.key, 77)
+    client.ask(HouseKey(public, "MAIN", 0, 0, b""), BIND_S, service)
+    client.close()
+    found = hold_until_cleared(target)
+    with target.exchange() as exchange:
+        belongs = exchange.reset_state()
+        assert (belongs.bound, belongs.house, belongs.count) == (1, public, 0)
+        with pytest.raises(ResetRequired):
+            exchange.provision(serial, os.urandom(32))
+        with pytest.raises(ResetRefused):
+            exchange.show_reset(house.sign(reset_line(public, serial, 1)))
+    time.sleep(WRONG_S)
+    with target.exchange() as exchange:
+        exchange.show_reset(house.sign(reset_line(public, serial, 0)))
+    after = given_a_new_key(target, found)
+    after.close()
+    with target.exchange() as exchange:
+        assert (exchange.reset_state().house, exchange.reset_state().count) == (public, 1)

@@ -490,7 +490,7 @@ class HostAttack:
 class UnprovisionedAttack:
     """Anybody against a device that has no key: it identifies itself, takes a key, and nothing else."""
 
-    MAY_SAY = frozenset(("identity", "provisioned", "refused", "no_session"))
+    MAY_SAY = frozenset(("identity", "provisioned", "refused", "no_session", "reset_is"))
 
     def __init__(self, seed: int = 0, tally: Tally | None = None) -> None:
         self.tally: Tally = Counter() if tally is None else tally

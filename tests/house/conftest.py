@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from tests.driver.command import Sabot
 from tests.house.harbour import Harbour
+from tests.house.house_device import HouseDevice
 
 from sabot_session import pin_hash
 
@@ -25,3 +26,11 @@ def sabot(
     """Runs a command in this process; every PIN is the same."""
     monkeypatch.chdir(tmp_path)
     return Sabot(capsys)
+
+
+@pytest.fixture
+def house_device(sabot: Sabot, tmp_path: Path) -> Iterator[HouseDevice]:
+    """A device that belongs to the house of the folder ``office``."""
+    made = HouseDevice(tmp_path / "device", sabot)
+    yield made
+    made.target.close()

@@ -164,6 +164,13 @@ class Bench:
         assert self.host.provisioned is not None
         return self.host.provisioned
 
+    def reset(self, proof: bytes = b"") -> Values:
+        """Show a reset statement, or ask; return what the device says of its house."""
+        self.host.reset(proof)
+        self.driver.wait(lambda: self.host.reset_state)
+        assert self.host.reset_state is not None
+        return self.host.reset_state
+
     def connect(self) -> None:
         """Make a session, in place of the one that there is."""
         before = self.host.counters["sessions"]

@@ -430,6 +430,7 @@ class Host:
         self.device = Values()
         self.identity: Values | None = None
         self.provisioned: bytes | None = None
+        self.reset_state: Values | None = None
         self.failed = ""
         self.ends: list[str] = []
         self.events: list[Event] = []
@@ -461,6 +462,12 @@ class Host:
         self.provisioned = None
         nonce = self._random(16)
         self._begin("provision", {"nonce": nonce, "device_key": key, "entropy": self._random(32)}, nonce)
+
+    def reset(self, proof: bytes = b"") -> None:
+        """Ask for house and reset count, or show a house's signature; the answer will be in `reset_state`."""
+        self.reset_state = None
+        nonce = self._random(16)
+        self._begin("reset_statement", {"nonce": nonce, "proof": proof}, nonce)
 
     def connect(self) -> None:
         """Begin a handshake, beside the session that is running, if any."""
@@ -642,6 +649,9 @@ class Host:
             self._clear = None
         elif name == "provisioned" and clear.name == "provision":
             self.provisioned = fields.data("proof")
+            self._clear = None
+        elif name == "reset_is" and clear.name == "reset_statement" and fields["nonce"] == clear.nonce:
+            self.reset_state = fields
             self._clear = None
         elif name == "challenge" and clear.name == "hello" and fields["host_nonce"] == clear.nonce:
             self._challenged(fields, payload[2:], clear.nonce)

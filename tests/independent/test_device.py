@@ -12,6 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from tests.independent import wire
 from tests.independent.black_box import KEY, Bench, Device, dice
 from tests.independent.page import ENUMS, FROZEN, IDS, MAJOR, MESSAGES, MINOR, SCHEMA, Field, Message
@@ -728,6 +729,36 @@ def test_elevation(bench: Bench) -> None:
     used = [(event.values["person"], event.values["request"]) for event in bench.events("elevation_used", 2)]
     assert used[:2] == [(PERSON, IDS["set_key"]), (PERSON, IDS["remove_key"])]
     assert [event.values["slot"] for event in bench.events("key_removed", 1)] == [5]
+
+
+def test_house(bench: Bench) -> None:
+    """A device is bound to a house once; only the house's key names another one."""
+    old, new = (Ed25519PrivateKey.from_private_bytes(bytes([each] * 32)) for each in (1, 2))
+    house, other = (key.public_key().public_bytes_raw() for key in (old, new))
+    state = bench.reset()
+    assert (state["bound"], state["house"], state["count"], state["accepted"]) == (0, bytes(32), 0, 0)
+    bench.own()
+    host = bench.host
+    _people(bench, SERVICE)
+    bound: dict[str, Value] = {"key": house, "site": "MAIN", "number": 0, "old_until_s": 0, "proof": b""}
+    assert bench.refused(host.ask("house_key", **{**bound, "key": bytes(32)})) == ("bad_field", {"field": 0})
+    assert bench.refused(host.ask("house_key", **{**bound, "site": "\\"})) == ("bad_field", {"field": 1})
+    assert bench.do("house_key", **bound) == {}
+    assert bench.refused(host.ask("house_key", **{**bound, "site": "CLUB"}))[0] == "wrong_role"
+    told = f'{{"from":"{house.hex()}","number":1,"old_until_s":7,"to":"{other.hex()}","v":1}}'
+    proof = old.sign(b"sabot rotation 1\n" + told.encode())
+    rotated: dict[str, Value] = {"key": other, "site": "MAIN", "number": 1, "old_until_s": 7, "proof": proof}
+    assert bench.refused(host.ask("house_key", **rotated))[0] == "wrong_role"
+    wrong: dict[str, Value] = {**rotated, "number": 2}
+    assert bench.refused(host.ask_by(BY_SERVICE, "house_key", **wrong)) == ("bad_proof", {})
+    assert bench.driver.result(host.ask_by(BY_SERVICE, "house_key", **rotated)) == {}
+    changed = [(event.values["key"], event.values["person"]) for event in bench.events("house_changed", 2)]
+    assert changed == [(house, 0), (other, PERSON)]
+    bench.new_host()
+    state = bench.reset()
+    assert (state["bound"], state["house"], state["count"], state["accepted"]) == (1, other, 0, 0)
+    with pytest.raises(SabotError, match="already_provisioned"):
+        bench.reset(proof)
 
 
 def test_elevation_is_for_what_it_names(bench: Bench) -> None:

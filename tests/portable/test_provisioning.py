@@ -1,16 +1,21 @@
 """Whether a device has its keys: keys_damaged from each cause, the mark in flash, physical presence."""
 
-from pair import Pair, Shoe
-from world import CUT_EVERY, SERIAL, Rng
+from key_board import (
+    KEY,
+    KEYS_AT,
+    KEYS_DAMAGED_FLAG,
+    KEYS_SIZE,
+    OTHER,
+    PROVISIONED_FLAG,
+    SECTOR,
+    Board,
+    new_flash,
+)
+from pair import Pair
+from world import CUT_EVERY, SERIAL
 
-from sabot_firmware.critical import CriticalMemory
-from sabot_firmware.persistent_state import RECORDS
 from sabot_firmware.provisioning_mark import CELL, SECTORS, FlashProvisioningMark
 from sabot_protocol import ticks
-from sabot_protocol.codec import CODEC
-from sabot_protocol.device_port import DevicePort
-from sabot_protocol.device_protocol import DeviceIdentity, DeviceProtocol
-from sabot_protocol.handshake import ClearExchange
 from sabot_protocol.key_store import KeyStore
 from sabot_protocol.provisioning import (
     CLEARED,
@@ -21,95 +26,9 @@ from sabot_protocol.provisioning import (
     OPEN_S,
     PROVISIONED,
     UNPROVISIONED,
-    UnusableStore,
 )
 from sabot_protocol.wire_constants import DEVICE
-from sabot_simulators.chips import PowerCut, SimFlash, SimFram
-
-KEY = b"a key of thirty-two random bytes"
-OTHER = b"another key, 32 random bytes too"
-NONCE = b"nonce of sixteen"
-KEYS_DAMAGED_FLAG = 0x0008
-PROVISIONED_FLAG = 0x0001
-SECTOR = 512
-KEYS_AT = 2 * (9 + 8)  # behind the boot record's two slots
-KEYS_SIZE = 14 * 38
-
-
-def new_flash():
-    """A small one: a board's MicroPython has little memory to spare."""
-    return SimFlash(SECTORS, sector_size=SECTOR)
-
-
-class Board:
-    """Chips that outlive the power, and a device over them."""
-
-    def __init__(self):
-        self.fram = SimFram(8192)
-        self.flash = new_flash()
-        self.rng = Rng(1)
-        self.now = 1000
-        self.boot()
-
-    def memory(self):
-        return CriticalMemory(self.fram, RECORDS)
-
-    def boot(self, crashed=False, opened=False):
-        memory = UnusableStore() if crashed else self.memory()
-        self.end = DeviceProtocol(
-            DeviceIdentity(SERIAL, "Sabot test", "0.0"),
-            memory,
-            Shoe(),
-            self.rng.bytes,
-            self.now,
-            mark=FlashProvisioningMark(self.flash),
-            reopen=self.memory if crashed else None,
-            opened=opened,
-        )
-        self.port = DevicePort(self.end)
-        return self
-
-    def clear(self, name, *values):
-        """Ask without a session: the answer's values, or the error's name."""
-        question = ClearExchange(CODEC, name, values, self.now)
-        self.port.receive(question.poll(self.now), self.now)
-        question.receive(self.port.poll(self.now))
-        return question.failure or tuple(question.answer)
-
-    def provision(self, key=KEY):
-        more = len(CODEC.named("provision").fields) - 2
-        return self.clear("provision", NONCE, key, *[b"thirty-two bytes for a generator"] * more)
-
-    def flags(self):
-        return self.clear("identify")[3]
-
-    def hello(self):
-        """What a handshake is answered with."""
-        values = []
-        for field in CODEC.named("hello").fields:
-            values.append(bytes([7] * field[2]) if field[1] == "bytes" else field[3] if field[3] < 255 else 0)
-        return self.clear("hello", *values)
-
-    def hold(self, ms, closed=True, step=50):
-        for _ in range(0, ms, step):
-            self.now = ticks.add(self.now, step)
-            self.end.tick(self.now)
-            self.end.update_contact(closed)
-
-    def show_presence(self):
-        self.hold(100, False)
-        self.hold(HOLD_MS + 100)
-        self.hold(100, False)
-
-    def state(self):
-        return self.end.provisioning.state()
-
-    def events(self):
-        found = []
-        for n in range(self.end.events.first, self.end.events.last + 1):
-            message, _, body = self.end.events.get(n)
-            found.append((CODEC.find(message).name, CODEC.find(message).unpack(body[14:])))
-        return found
+from sabot_simulators.chips import PowerCut, SimFlash
 
 
 def provisioned():

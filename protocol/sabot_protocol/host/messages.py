@@ -730,6 +730,41 @@ class NoSession(Clear):
 
 
 @dataclass(frozen=True, slots=True)
+class ResetIs(Clear):
+    """The house that the device belongs to, its reset count, and whether a reset was accepted."""
+
+    ID = 0x2B
+    NAME = "reset_is"
+    FROZEN = True
+
+    nonce: bytes
+    """Of the request (16 bytes)."""
+    bound: int
+    """1 if the device belongs to a house, so that a reset needs a statement (0..1)."""
+    house: bytes
+    """The house's public key; zeros without a house, or if the record is damaged (32 bytes)."""
+    count: int
+    """How many reset statements were used; the next one is for this number."""
+    accepted: int
+    """1 if the statement was accepted: the device takes a key now (0..1)."""
+
+
+@dataclass(frozen=True, slots=True)
+class ResetStatement(Clear):
+    """Asks for house and reset count, or shows the house's signature for a reset."""
+
+    ID = 0x25
+    NAME = "reset_statement"
+    FROZEN = True
+    ANSWER = ResetIs
+
+    nonce: bytes
+    """Random, to bind the answer to this request (16 bytes)."""
+    proof: bytes
+    """The house's signature of the reset statement; empty only asks (0..64 bytes)."""
+
+
+@dataclass(frozen=True, slots=True)
 class StatusReport(Answer):
     """How the device is at this moment."""
 
@@ -967,6 +1002,28 @@ class ChainKey(Query[ChainKeyIs]):
     FROZEN = True
     ANSWER = ChainKeyIs
     ROLES = _BY_TABLE
+
+
+@dataclass(frozen=True, slots=True)
+class HouseKey(Query[Done]):
+    """Hands over the public key of the device's house; signed by the old key if there is one."""
+
+    ID = 0x22
+    NAME = "house_key"
+    FROZEN = True
+    ANSWER = Done
+    ROLES = _BY_TABLE_SERVICE
+
+    key: bytes
+    """The house's public key, Ed25519 (32 bytes)."""
+    site: str
+    """The device's site, printable ASCII without quotes and backslashes (1..24 bytes of UTF-8)."""
+    number: int
+    """Number of the rotation that names this key; 0 if the device had none."""
+    old_until_s: int
+    """Until when the old key's certificates are good, as the rotation says."""
+    proof: bytes
+    """The old key's signature of the rotation; empty if the device has no house (0..64 bytes)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -2597,6 +2654,38 @@ class ChainKeyGiven(Event):
 
 
 @dataclass(frozen=True, slots=True)
+class HouseChanged(Event):
+    """The device belongs to this house and site from now on."""
+
+    ID = 0xB2
+    NAME = "house_changed"
+    FROZEN = False
+
+    key: bytes
+    """The house's public key (32 bytes)."""
+    site: str
+    """The device's site (1..24 bytes of UTF-8)."""
+    host_id: bytes
+    """The host that handed it over (8 bytes)."""
+    person: int
+    """The person of service who authorised it; 0 while the device was provisioned."""
+
+
+@dataclass(frozen=True, slots=True)
+class ResetUsed(Event):
+    """The device was given a key under a reset statement of its house."""
+
+    ID = 0xB3
+    NAME = "reset_used"
+    FROZEN = False
+
+    house: bytes
+    """The house's public key (32 bytes)."""
+    count: int
+    """The number that the statement was for."""
+
+
+@dataclass(frozen=True, slots=True)
 class CommitmentIs(Answer):
     """What the device is bound to."""
 
@@ -3087,6 +3176,16 @@ class NumberAheadDetail(ErrorDetail):
     """Highest command number of this host on record; 0 for a query."""
 
 
+@dataclass(frozen=True, slots=True)
+class ResetRequiredDetail(ErrorDetail):
+    """The device belongs to a house, which has not signed for this reset."""
+
+    CODE = 26
+    NAME = "reset_required"
+    MEANING = "The device belongs to a house, which has not signed for this reset."
+    REMEDY = "Have the house's office sign a reset statement for serial number and reset count."
+
+
 BY_ID: dict[int, type[Message]] = {
     0x01: Identify,
     0x02: Identity,
@@ -3097,6 +3196,8 @@ BY_ID: dict[int, type[Message]] = {
     0x07: Prove,
     0x08: Refused,
     0x09: NoSession,
+    0x25: ResetStatement,
+    0x2B: ResetIs,
     0x10: Status,
     0x11: StatusReport,
     0x12: Attach,
@@ -3111,6 +3212,7 @@ BY_ID: dict[int, type[Message]] = {
     0x20: EvictOwner,
     0x21: ChainKey,
     0x27: ChainKeyIs,
+    0x22: HouseKey,
     0x29: Checkpoint,
     0x2A: CheckpointIs,
     0x3F: Done,
@@ -3221,6 +3323,8 @@ BY_ID: dict[int, type[Message]] = {
     0xAF: EventsLost,
     0xB0: ChainBegun,
     0xB1: ChainKeyGiven,
+    0xB2: HouseChanged,
+    0xB3: ResetUsed,
     0xC0: CommitShuffle,
     0xC1: CommitmentIs,
     0xC2: ShuffleWith,
@@ -3265,5 +3369,6 @@ ERRORS_BY_CODE: dict[int, type[ErrorDetail]] = {
     23: ProvisioningClosedDetail,
     24: BusyDetail,
     25: NumberAheadDetail,
+    26: ResetRequiredDetail,
 }
 """Every error by its code."""

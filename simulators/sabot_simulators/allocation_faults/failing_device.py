@@ -16,7 +16,7 @@ from sabot_protocol.handshake import ClearExchange
 from sabot_protocol.key_store import KeyStore
 from sabot_protocol.notifications import AttachRefused, EventReceived, SessionDown
 from sabot_protocol.wire_constants import DEVICE
-from sabot_simulators.chips import LOG_AND_MARK_SECTORS, SimFlash, SimFram
+from sabot_simulators.chips import BOARD_SECTORS, SimFlash, SimFram
 from sabot_simulators.mechanism.simulated_machine import SimulatedMachine
 from sabot_simulators.micropython_device import (
     FORMATS,
@@ -65,7 +65,7 @@ class FailingDevice(SimulatedHost, MicroPythonDevice):
             keys.set(DEVICE, self._keys[DEVICE])
             for role in PEOPLE:
                 keys.set(role, self._person_key(role, SERIAL), role, PERSON)
-        wire = WireOptions(SERIAL, random=machine.random.randbytes, flash=SimFlash(LOG_AND_MARK_SECTORS))
+        wire = WireOptions(SERIAL, random=machine.random.randbytes, flash=SimFlash(BOARD_SECTORS))
         command = [str(python), "-X", f"heapsize={WIRED_HEAP}"]
         super().__init__(machine, None, chip, python=command, wire=wire)
 

@@ -13,6 +13,7 @@ import alloc_faults  # type: ignore[import-not-found]
 
 # Loaded before any allocation fails: on the board these are frozen, and nothing is compiled for a message.
 import sabot_firmware.event_log
+import sabot_firmware.house_record
 import sabot_firmware.provisioning_mark
 import sabot_firmware.rng.device_rng  # noqa: F401
 import sabot_protocol.device_port

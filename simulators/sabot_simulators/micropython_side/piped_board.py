@@ -419,12 +419,16 @@ class PipedBoard:
             memory = UnusableStore()
         log = None
         mark = None
+        house = None
         if options & LOG:
             from sabot_firmware.event_log import SECTORS, EventLog
+            from sabot_firmware.flash_cells import SECTORS as CELLS_SECTORS
+            from sabot_firmware.house_record import FlashHouseRecord
             from sabot_firmware.provisioning_mark import FlashProvisioningMark
 
             log = EventLog(_flash(self._pipe))
             mark = FlashProvisioningMark(_flash(self._pipe, SECTORS))
+            house = FlashHouseRecord(_flash(self._pipe, SECTORS + CELLS_SECTORS))
         own = options & OWN_RNG
         rng = self._make_rng(own, memory, serial)
         self._controller = Controller(self._hardware, memory, rng, self._report, self._utc_s, log)
@@ -444,6 +448,7 @@ class PipedBoard:
                 mark=mark,
                 reopen=self._open_memory if crashed else None,
                 opened=opened,
+                house=house,
             )
             if self._controller.persistent.record_lost():
                 self._end.renew_memory_id()

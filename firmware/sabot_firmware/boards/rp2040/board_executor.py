@@ -52,6 +52,10 @@ class BoardExecutor(Executor):
         """Whether the controller wants bytes only at the ticks of the grid."""
         return self.controller.on_grid()
 
+    def idle(self) -> bool:
+        """Whether the controller moves nothing."""
+        return self.controller.idle()
+
     def forget_numbers(self) -> None:
         """Let the numbers of rounds and decks begin anew."""
         self.hold(True)

@@ -1,4 +1,4 @@
-"""The last sectors of the flash: the event log's, and before them the provisioning mark's."""
+"""The last sectors of the flash: the event log's; before them the mark's, and the house record's."""
 
 import rp2
 
@@ -49,3 +49,10 @@ class MarkFlash(_Stretch):
 
     def __init__(self) -> None:
         super().__init__(pins.MARK_FLASH_BYTES, pins.LOG_FLASH_BYTES)
+
+
+class HouseFlash(_Stretch):
+    """The house record's range."""
+
+    def __init__(self) -> None:
+        super().__init__(pins.HOUSE_FLASH_BYTES, pins.MARK_FLASH_BYTES + pins.LOG_FLASH_BYTES)

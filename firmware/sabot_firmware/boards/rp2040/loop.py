@@ -30,10 +30,11 @@ from sabot_firmware.boards.rp2040.heap import (
     allocated,
 )
 from sabot_firmware.boards.rp2040.live_controller import WATCHDOG_RESET, DisabledExecutor, LiveController
-from sabot_firmware.boards.rp2040.log_flash import MarkFlash
+from sabot_firmware.boards.rp2040.log_flash import HouseFlash, MarkFlash
 from sabot_firmware.boards.rp2040.noise import count_differing, raw_noise, thermal_noise
 from sabot_firmware.boards.rp2040.presence_contact import PresenceContactInput
 from sabot_firmware.event_log import EventLog
+from sabot_firmware.house_record import FlashHouseRecord
 from sabot_firmware.jam import BY_SERVICE
 from sabot_firmware.provisioning_mark import FlashProvisioningMark
 from sabot_firmware.rng.device_rng import DeviceRng
@@ -115,6 +116,7 @@ class Device:
             reason,
             log=log,
             mark=FlashProvisioningMark(MarkFlash()),
+            house=FlashHouseRecord(HouseFlash()),
             reopen=reopen,
             opened=opened,
         )

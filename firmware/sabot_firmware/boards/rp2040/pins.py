@@ -109,3 +109,6 @@ LOG_FLASH_BYTES = 24 * 4096
 
 # The mark that says whether the device ever had a key: the sectors before those
 MARK_FLASH_BYTES = 2 * 4096
+
+# The record of the house that the device belongs to: the sectors before those
+HOUSE_FLASH_BYTES = 2 * 4096
