@@ -51,6 +51,7 @@ def command_table(controller: "Controller") -> "dict[str, Callable[..., Values]]
         "whereabouts": machine.whereabouts,
         "last_round": machine.last_round,
         "log": machine.log,
+        "evidence": machine.evidence,
         "wear": machine.wear,
         "mark_out_of_order": service.mark_out_of_order,
         "return_to_service": service.return_to_service,

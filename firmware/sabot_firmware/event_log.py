@@ -11,6 +11,9 @@ invalid row is skipped, whether a power cut tore it or it decayed. After a torn 
 any byte that it may have touched, so a cut costs at most 216 bytes. When a sector is full, the next one is
 erased and used, even if it looks erased, because an erase may have been cut.
 
+A log may have a second ring, for evidence only (``EventLog.evidence``). Evidence is in both rings, and other
+events never take a place in the second one. It is flushed first.
+
 A sector holds 51 rows of up to 64 bytes, so 1,000 of them need 20 sectors and one more that is being erased:
 21. ``SECTORS`` is 24, which leaves room for 57 torn rows among the last 1,000.
 """
@@ -78,8 +81,15 @@ def sectors_for(rows: int, sector_size: int = Flash.sector_size) -> int:
 class EventLog(EventSink):
     """The rows in one flash, and those queued in memory."""
 
-    def __init__(self, flash: Flash, least: int = KEPT_ROWS, queue_bytes: int = 4096) -> None:
-        """Mount the log, in which at least ``least`` rows must fit."""
+    def __init__(
+        self,
+        flash: Flash,
+        least: int = KEPT_ROWS,
+        queue_bytes: int = 4096,
+        evidence: "EventLog | None" = None,
+    ) -> None:
+        """Mount the log, in which at least ``least`` rows must fit; ``evidence`` is its ring of evidence."""
+        self.evidence = evidence
         needed = sectors_for(least, flash.sector_size)
         if flash.sectors < needed:
             raise LogRefused("%d rows need %d sectors; there are %d" % (least, needed, flash.sectors))
@@ -108,8 +118,10 @@ class EventLog(EventSink):
 
     # -- putting in -----------------------------------------------------------------------------
 
-    def add(self, row: bytes) -> None:
-        """Queue a row. If the queue is full, its oldest rows are dropped and counted."""
+    def add(self, row: bytes, evidence: bool = False) -> None:
+        """Queue a row, evidence in both rings. A full queue drops its oldest rows and counts them."""
+        if evidence and self.evidence is not None:
+            self.evidence.add(row)
         if not 1 <= len(row) <= MAX_ROW:
             raise LogRefused("a row has 1 to %d bytes; this one has %d" % (MAX_ROW, len(row)))
         self._pending += self._skipped
@@ -128,6 +140,9 @@ class EventLog(EventSink):
 
     def due(self) -> bool:
         """Whether rows wait to be written."""
+        return self._waits() or (self.evidence is not None and self.evidence.due())
+
+    def _waits(self) -> bool:
         return bool(self._queue) or self._pending > 0
 
     def flush(self, limit: int) -> int:
@@ -135,10 +150,14 @@ class EventLog(EventSink):
 
         The caller calls it only while nothing moves. Rows that could not be written stay in the queue.
         """
+        if self.evidence is not None and self.evidence.due():
+            written = self.evidence.flush(limit)
+            if written:
+                return written
         written = 0
         may_erase = True
         try:
-            while written < limit and self.due():
+            while written < limit and self._waits():
                 pending = self._pending
                 row = gap_row(pending) if pending else self._queue[0]
                 if self._at + _ROW_HEAD_SIZE + len(row) > self._flash.sector_size:

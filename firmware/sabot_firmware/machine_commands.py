@@ -8,6 +8,7 @@ from sabot_firmware.service import SERVICE_ROLE
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from sabot_firmware.controller import Controller
+    from sabot_firmware.event_log import EventLog
     from sabot_protocol.codec import Values
 
 MOST_LOG_BYTES = 150  # of a log row in one answer
@@ -108,14 +109,23 @@ class MachineCommands:
 
     def log(self, from_n: int) -> "Values":
         """The first row of the event log at or after a number, and the number of the newest row."""
+        return _row_of(self._controller.log, from_n)
+
+    def evidence(self, from_n: int) -> "Values":
+        """The same of the ring of evidence."""
         log = self._controller.log
-        if log is None:
-            return 0, 0, b""
-        rows = log.rows(from_n, 1)
-        if not rows:
-            return 0, log.newest, b""
-        return rows[0][0], log.newest, rows[0][1][:MOST_LOG_BYTES]
+        return _row_of(None if log is None else log.evidence, from_n)
 
     def wear(self) -> "Values":
         """The wear counters, in the order of the schema."""
         return (list(self._controller.wear.values),)
+
+
+def _row_of(log: "EventLog | None", from_n: int) -> "Values":
+    """The first row of a log at or after a number, and the number of its newest row."""
+    if log is None:
+        return 0, 0, b""
+    rows = log.rows(from_n, 1)
+    if not rows:
+        return 0, log.newest, b""
+    return rows[0][0], log.newest, rows[0][1][:MOST_LOG_BYTES]

@@ -84,6 +84,7 @@ def page() -> str:
         grid_hold=heap.GRID_HOLD_BYTES,
         mark_kb=pins.MARK_FLASH_BYTES // 1024,
         house_kb=pins.HOUSE_FLASH_BYTES // 1024,
+        evidence_kb=pins.EVIDENCE_FLASH_BYTES // 1024,
         collect=heap.COLLECT_BYTES,
         pause=heap.PAUSE_BYTES,
         hold=heap.HOLD_BYTES,

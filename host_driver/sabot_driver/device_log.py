@@ -2,6 +2,7 @@
 
 The log keeps at least the last 1,000 events over power cuts, those too that no host has ever received. A row
 is the event as it was reported: message id, clock quality, boot id, ticks, UTC, and the message's fields.
+Evidence is kept once more in a ring of its own, which other events do not touch.
 """
 
 import struct
@@ -15,7 +16,7 @@ from sabot_driver.device_values import member_or_number
 from sabot_protocol.errors import FieldError
 from sabot_protocol.host import messages
 from sabot_protocol.host.message_base import Message
-from sabot_protocol.host.messages import ClockQuality, Log, LogIs
+from sabot_protocol.host.messages import ClockQuality, Evidence, EvidenceIs, Log, LogIs
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _HEAD = "<BBIIIH"  # message id, clock quality, boot id, ticks, UTC seconds and milliseconds
@@ -69,8 +70,8 @@ class DamagedRow:
 AnyRow = LogRow | DroppedRows | DamagedRow
 
 
-def parse_log_row(answer: LogIs) -> AnyRow:
-    """One answer to ``Log`` that holds a row."""
+def parse_log_row(answer: LogIs | EvidenceIs) -> AnyRow:
+    """One answer to ``Log`` or ``Evidence`` that holds a row."""
     row = answer.row
     if row.startswith(_GAP) and len(row) == len(_GAP) + 4:
         return DroppedRows(answer.n, struct.unpack_from("<I", row, len(_GAP))[0])
@@ -88,14 +89,17 @@ def parse_log_row(answer: LogIs) -> AnyRow:
     return LogRow(answer.n, message, number, boot_id, ticks_ms, at, member_or_number(ClockQuality, quality))
 
 
-def read_log(client: Client, from_n: int = 0, timeout: float = TIMEOUT_S) -> Iterator[AnyRow]:
+def read_log(
+    client: Client, from_n: int = 0, timeout: float = TIMEOUT_S, evidence: bool = False
+) -> Iterator[AnyRow]:
     """The rows of the device's log from a number on, oldest first, up to the row that is newest now.
 
-    ``timeout`` is for each answer.
+    ``timeout`` is for each answer. ``evidence`` reads the ring of evidence, which has numbers of its own.
     """
     last: int | None = None
     while True:
-        answer = client.ask(Log(from_n), timeout)
+        answer: LogIs | EvidenceIs
+        answer = client.ask(Evidence(from_n), timeout) if evidence else client.ask(Log(from_n), timeout)
         last = answer.newest if last is None else last
         if not answer.n or answer.n > last:
             return

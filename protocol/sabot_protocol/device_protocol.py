@@ -39,6 +39,17 @@ CHECKPOINT_AFTER = ("round_ended", "round_voided")
 # Events that a host can cause at will and that are no evidence: they must not flush the log.
 CHATTER = ("located", "buttons", "clock_changed", "owner_changed", "host_started", "floor_called")
 MOST_CHATTER = 8
+# Events that the log keeps in a ring of their own: faults, counts, voids, credentials, settings, calibration,
+# decks, reveals, presence, resets.
+EVIDENCE = (
+    "fault_raised", "fault_cleared", "out_of_order_changed", "stopped", "deck_counted", "round_ended",
+    "deck_delivered", "shoe_ended", "emptied", "purged", "path_inspected_by", "round_voided",
+    "elevation_used", "key_changed", "key_removed", "owner_evicted", "proofs_refused", "chain_key_given",
+    "chain_begun", "house_changed", "game_changed", "calibrated", "deck_registered", "deck_removed",
+    "faces_revealed", "presence_shown", "provisioning_ended", "reset_used",
+)  # fmt: skip
+# Of those a host can cause wrong proofs and second reveals of a round at will: so many, then one an hour.
+MOST_CHEAP = 64
 MEMORY_LOST = enum_number("GapReason", "memory_lost")
 CHAIN_LOST = enum_number("ChainReason", "memory_lost")
 FIRST_BOOT = enum_number("ChainReason", "first_boot")
@@ -109,6 +120,9 @@ class DeviceProtocol:
         self._unchecked = 0  # events since the last checkpoint
         self._chatter_left = MOST_CHATTER  # rows of CHATTER that the log still takes
         self._chatter_minute = 0  # of uptime: when that was counted last
+        self._cheap_left = MOST_CHEAP  # rows that a host caused at will and the ring of evidence still takes
+        self._cheap_hour = 0
+        self._revealed_round = 0  # the newest round whose first reveal is in that ring
         # While a new device is provisioned: first key, boot id and n of the first event, first hash
         self._first_key: tuple[bytes, int, int, bytes] | None = None
         self._first_key_for: Link | None = None  # the session that has it
@@ -234,7 +248,7 @@ class DeviceProtocol:
             if name in CHATTER and not self._may_chatter():
                 self.log.skip()
             else:
-                self.log.add(bytes((message.id, quality)) + body)
+                self.log.add(bytes((message.id, quality)) + body, self._is_evidence(name, values))
         return n
 
     def _may_chatter(self) -> bool:
@@ -246,6 +260,24 @@ class DeviceProtocol:
         if not self._chatter_left:
             return False
         self._chatter_left -= 1
+        return True
+
+    def _is_evidence(self, name: str, values: "Values") -> bool:
+        """Whether an event has a row in the ring of evidence."""
+        if name not in EVIDENCE:
+            return False
+        if name == "faces_revealed" and values[0] > self._revealed_round:
+            self._revealed_round = values[0]
+            return True
+        if name not in ("faces_revealed", "proofs_refused"):
+            return True
+        hour = self._uptime_s // 3600
+        if hour > self._cheap_hour:
+            self._cheap_left = min(self._cheap_left + hour - self._cheap_hour, MOST_CHEAP)
+            self._cheap_hour = hour
+        if not self._cheap_left:
+            return False
+        self._cheap_left -= 1
         return True
 
     def _event_head(self) -> "tuple[int, bytes]":

@@ -68,8 +68,8 @@ class Executor:
 class EventSink:
     """A persistent log of every event, if the device has one."""
 
-    def add(self, row: bytes) -> None:
-        """Append one event: id, clock quality, header and body."""
+    def add(self, row: bytes, evidence: bool = False) -> None:
+        """Append one event: id, clock quality, header and body; evidence also to a ring of its own."""
         raise NotImplementedError
 
     def skip(self) -> None:

@@ -277,6 +277,14 @@ MESSAGES = (
         ("old_until_s", "u32", 0, 0xFFFFFFFF),
         ("proof", "blob", 0, 64),
     )),
+    (0x26, "evidence", "query", "evidence_is", "table dealer floor service lab", (
+        ("from_n", "u32", 0, 0xFFFFFFFF),
+    )),
+    (0x28, "evidence_is", "answer", "", "", (
+        ("n", "u32", 0, 0xFFFFFFFF),
+        ("newest", "u32", 0, 0xFFFFFFFF),
+        ("row", "blob", 0, 150),
+    )),
     (0x29, "checkpoint", "query", "checkpoint_is", "table dealer floor service lab", ()),
     (0x2A, "checkpoint_is", "answer", "", "", (("event", "blob", 0, 84),)),
     (0x3F, "done", "answer", "", "", ()),
@@ -721,7 +729,7 @@ MESSAGES = (
 
 # Ids kept for messages that are not built yet: (id, name). No other message may take them.
 RESERVED = (
-    (0x23, "certificate"), (0x24, "revocations"), (0x26, "evidence"), (0x28, "evidence_is"),
+    (0x23, "certificate"), (0x24, "revocations"),
     (0xD0, "update_begin"), (0xD1, "update_data"), (0xD2, "update_finish"), (0xD3, "update_progress"),
 )
 

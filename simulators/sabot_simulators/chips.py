@@ -8,7 +8,7 @@ from sabot_firmware.critical import FRAM_SIZE, Fram
 from sabot_firmware.event_log import SECTORS, Flash
 from sabot_firmware.flash_cells import SECTORS as CELLS_SECTORS
 
-BOARD_SECTORS = SECTORS + 2 * CELLS_SECTORS  # event log, mark, house record
+BOARD_SECTORS = 2 * SECTORS + 2 * CELLS_SECTORS  # event log, mark, house record, ring of evidence
 
 
 class PowerCut(BaseException):

@@ -80,7 +80,7 @@ class WireOptions:
     random: Callable[[int], bytes] | None = None
     """For nonces and the memory's id; without it, the machine's."""
     flash: Flash | None = None
-    """For the event log, if there is to be one; behind it the mark's and the house record's sectors."""
+    """For the event log, if there is to be one; behind it the sectors of mark, house record and evidence."""
     own_clock: bool = False
     """Whether ``tick`` sets the wire's time and a host the time of day; else both are the machine's."""
 

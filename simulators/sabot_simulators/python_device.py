@@ -120,8 +120,9 @@ class WiredPythonDevice(PythonDevice, Executor):
         self._flash = SimFlash()
         self._mark_flash = SimFlash(provisioning_mark.SECTORS)
         self._house_flash = SimFlash(house_record.SECTORS)
+        self._evidence_flash = SimFlash()
         self._keys_cleared = False  # the firmware restarts because somebody cleared the keys
-        super().__init__(machine, None, None, chip, EventLog(self._flash), settings, now_ms)
+        super().__init__(machine, None, None, chip, self._open_log(), settings, now_ms)
         BoardFaults(machine.random, chip).join(machine, self._shift_clock, lambda: self.end.clear_clock())
 
     @classmethod
@@ -146,7 +147,8 @@ class WiredPythonDevice(PythonDevice, Executor):
     def chips(self) -> "dict[str, SimFram | SimFlash]":
         """All chips that keep something without power, by name."""
         return {
-            "critical": self.chip, "log": self._flash, "mark": self._mark_flash, "house": self._house_flash
+            "critical": self.chip, "log": self._flash, "mark": self._mark_flash, "house": self._house_flash,
+            "evidence": self._evidence_flash,
         }  # fmt: skip
 
     # -- boot -----------------------------------------------------------------------------------
@@ -160,8 +162,11 @@ class WiredPythonDevice(PythonDevice, Executor):
         return UnusableStore() if self.crashed else super()._open_memory()
 
     def _boot(self) -> None:
-        self._log = EventLog(self._flash)
+        self._log = self._open_log()
         super()._boot()
+
+    def _open_log(self) -> EventLog:
+        return EventLog(self._flash, evidence=EventLog(self._evidence_flash))
 
     def _new_controller(self) -> Controller:
         controller = super()._new_controller()

@@ -1,9 +1,9 @@
 """The memory chips of an emulated device in a file, so that it remembers over restarts of its program.
 
-The file has critical memory, the log, the provisioning mark and the house record, as the chips hold them, and
-which decks the simulated people have. Cards are not in it: when the device starts again, the machine is empty
-and the people hold all decks, as if somebody had emptied the machine while the power was off. The file holds
-the device's keys: only its owner can read it.
+The file has critical memory, the log with its evidence, the mark and the house record, as the chips hold
+them, and which decks the simulated people have. Cards are not in it: when the device starts again, the
+machine is empty and the people hold all decks, as if somebody had emptied the machine while the power was
+off. The file holds the device's keys: only its owner can read it.
 """
 
 import base64
@@ -17,6 +17,7 @@ from sabot_driver.private_files import make_folder, open_new, sync_folder
 from sabot_simulators.python_device import WiredPythonDevice
 
 VERSION = 1
+LATER = ("house", "evidence")  # chips that files of older programs do not have
 
 
 class BadMemoryFile(Exception):
@@ -63,8 +64,8 @@ class MemoryFile:
             )
         cells = {name: zlib.decompress(base64.b64decode(each)) for name, each in saved["chips"].items()}
         for name, chip in self._device.chips().items():
-            if name == "house" and name not in cells:
-                continue  # an older file: no device belonged to a house
+            if name in LATER and name not in cells:
+                continue  # an older file
             if len(cells[name]) != len(chip.cells):
                 raise ValueError(f"the size of {name}")
             chip.cells[:] = cells[name]

@@ -17,6 +17,7 @@ from random import Random
 
 from sabot_evidence.core_dumps import forbid_core_dumps
 from sabot_firmware.critical import FRAM_SIZE, Fram
+from sabot_simulators.chips import BOARD_SECTORS, SimFlash
 from sabot_simulators.dealer import Dealer
 from sabot_simulators.device_settings import DeviceSettings
 from sabot_simulators.emulated_device import SIMULATOR, TEST_RNG
@@ -26,7 +27,7 @@ from sabot_simulators.mechanism.simulated_machine import SimulatedMachine
 from sabot_simulators.micropython import find_micropython
 from sabot_simulators.micropython_device import WIRED_HEAP, MicroPythonDevice, WireOptions, micropython
 
-WIRE = WireOptions(flags=SIMULATOR | TEST_RNG, own_clock=True)
+WIRE = WireOptions(flags=SIMULATOR | TEST_RNG, own_clock=True, flash=SimFlash(BOARD_SECTORS))
 REACTION_MS = 250  # of the hand that takes a stack
 
 

@@ -17,13 +17,14 @@ from sabot_simulators.chips import SimFlash, SimFram
 FIRST_KEY = bytes(range(32))
 PROVISIONED = enum_number("ChainReason", "provisioned")
 LOCATED, FAULT_RAISED, CALIBRATED, GAP_ROW = 0x85, 0x97, 0x8D, 0xFF
+SHOE_CHANGED, FACES_REVEALED, PROOFS_REFUSED = 0x91, 0x8F, 0x8B
 
 
 class Machine:
     """A device over chips that outlive its power."""
 
     def __init__(self) -> None:
-        self.fram, self.flash = SimFram(8192), SimFlash()
+        self.fram, self.flash, self.evidence_flash = SimFram(8192), SimFlash(), SimFlash()
         self.random = random.Random(5)
         self.boot()
         self.device.begin_chain(PROVISIONED, FIRST_KEY)
@@ -31,7 +32,7 @@ class Machine:
 
     def boot(self) -> None:
         """Cut the power, and restore it."""
-        self.log = EventLog(self.flash)
+        self.log = EventLog(self.flash, evidence=EventLog(self.evidence_flash))
         identity = DeviceIdentity(SERIAL, "Sabot test", "0.0", 2)
         memory = CriticalMemory(self.fram)
         self.device = DeviceProtocol(identity, memory, Noted(), self.random.randbytes, 1000, log=self.log)
@@ -41,6 +42,12 @@ class Machine:
         while self.log.due():
             self.log.flush(50)
         return [row[0] for _, row in self.log.rows(0, 5000)]
+
+    def evidence(self) -> list[int]:
+        """The message ids of all rows of the ring of evidence."""
+        self.logged()
+        assert self.log.evidence is not None
+        return [row[0] for _, row in self.log.evidence.rows(0, 5000)]
 
     def work(self) -> None:
         """Evidence of a day: a fault, a calibration."""
@@ -63,6 +70,53 @@ def test_chatter_does_not_flush_the_log() -> None:
     assert machine.logged().count(GAP_ROW) == 1
     left_out = next(row for _, row in machine.log.rows(0, 5000) if row[0] == GAP_ROW)
     assert struct.unpack_from("<I", left_out, len(left_out) - 4)[0] == 3000 - rows.count(LOCATED)
+
+
+@pytest.mark.parametrize("boots", [1, 40])
+def test_a_days_work_does_not_flush_the_evidence(boots: int) -> None:
+    """States, stacks and times of rounds fill the ring of all events in an hour; so do power cycles."""
+    machine = Machine()
+    machine.work()
+    for _ in range(boots):
+        for n in range(3000 // boots):
+            machine.device.emit("shoe_changed", 1, 7, n)
+            machine.log.flush(4)
+        machine.logged()
+        machine.boot()
+    rows = machine.logged()
+    assert FAULT_RAISED not in rows
+    assert CALIBRATED not in rows
+    kept = machine.evidence()
+    assert kept.count(FAULT_RAISED) == kept.count(CALIBRATED) == 1
+    assert SHOE_CHANGED not in kept
+
+
+def test_who_has_a_device_key_does_not_flush_the_evidence() -> None:
+    """Reveals of a round again and again, and wrong proofs for a month: it takes no person."""
+    machine = Machine()
+    machine.work()
+    for n in range(3000):
+        machine.device.emit("faces_revealed", 1 + n % 2, 1, bytes(8), 0)
+        machine.device.note_wrong_proof(3)
+        machine.device.tick((machine.device.now() + 900_000) & 0x3FFFFFFF)
+        machine.log.flush(8)
+    kept = machine.evidence()
+    assert kept.count(FAULT_RAISED) == kept.count(CALIBRATED) == 1
+    assert 2 <= kept.count(FACES_REVEALED) < 900
+    assert 1 <= kept.count(PROOFS_REFUSED) < 900
+
+
+def test_the_first_reveal_of_each_round_is_evidence() -> None:
+    machine = Machine()
+    for round_id in range(1, 301):
+        for stack in (1, 2, 3):
+            machine.device.emit("faces_revealed", round_id, stack, bytes(8), 0)
+            machine.log.flush(8)
+    machine.logged()
+    assert machine.log.evidence is not None
+    rows = [row for _, row in machine.log.evidence.rows(0, 5000) if row[0] == FACES_REVEALED]
+    told = [struct.unpack_from("<I", row, 16)[0] for row in rows]
+    assert sorted(set(told)) == list(range(1, 301))
 
 
 def test_power_cycles_are_named_one_by_one() -> None:

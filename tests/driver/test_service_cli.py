@@ -141,6 +141,14 @@ def test_the_log_is_decoded(sabot: Sabot) -> None:
     assert [each["name"] for each in last] == ["key_changed", "key_changed"]
 
 
+def test_the_evidence_is_decoded(sabot: Sabot) -> None:
+    ran = sabot("service", "log", "--evidence", "--device", "sim://", "--json")
+    names = [each["name"] for each in ran.of("log_row")]
+    assert names[0] == "chain_begun"
+    assert "key_changed" in names
+    assert "booted" not in names
+
+
 def test_emptying_counts_what_came_out(sabot: Sabot) -> None:
     assert sabot("play", "--device", "sim://FULL", "--rounds", 1, "--json").code == 0
     ran = sabot("service", "empty", "--device", "sim://FULL", "--json")

@@ -134,7 +134,7 @@ class Rows(EventLog):
     def __init__(self) -> None:
         self.written: list[bytes] = []
 
-    def add(self, row: bytes) -> None:
+    def add(self, row: bytes, evidence: bool = False) -> None:
         self.written.append(bytes(row))
 
     def due(self) -> bool:

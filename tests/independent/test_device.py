@@ -675,6 +675,23 @@ def test_frozen_messages_may_be_longer(bench: Bench) -> None:
         bench.host.ask("locate", seconds=61)
 
 
+def test_the_ring_of_evidence(bench: Bench) -> None:
+    """Its rows have the log's form; chatter is not among them."""
+    bench.own()
+    _people(bench, SERVICE)
+    assert bench.do("locate", seconds=1) == {}
+    names, n = [], 0
+    while True:
+        row = bench.do("evidence", from_n=n + 1)
+        if not row["n"]:
+            break
+        n = row.number("n")
+        names.append(MESSAGES[row.data("row")[0]].name)
+    assert names
+    assert "key_changed" in names
+    assert not {"located", "owner_changed", "booted"} & set(names)
+
+
 def test_unknown_and_unsupported(bench: Bench) -> None:
     """A request that the device does not know, and one it cannot do."""
     bench.own()

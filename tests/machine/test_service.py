@@ -8,6 +8,7 @@ from sabot_firmware.event_log import EventLog
 from sabot_firmware.wear import WearCounters
 from sabot_protocol import ticks
 from sabot_protocol.codec import CODEC, enum_number
+from sabot_protocol.device_protocol import EVIDENCE
 from sabot_protocol.record_store import RecordStore
 from sabot_protocol.schema import WEAR
 from sabot_simulators.chips import SimFlash
@@ -276,6 +277,29 @@ def test_every_event_is_in_the_log_after_a_reboot_and_is_read_over_the_wire() ->
         told.append((message.name, message.unpack(each[16:])))
     core_names = {name for name, _ in reports}
     assert [each for each in told if each[0] in core_names][: len(reports)] == reports
+
+
+@pytest.mark.looks_inside
+def test_evidence_of_a_round_is_read_over_the_wire() -> None:
+    flash, second = SimFlash(), SimFlash()
+    table = Table(13, log=EventLog(flash, evidence=EventLog(second)))
+    device = table.device
+    assert isinstance(device, HostedDevice)
+    assert table.open_table()
+    assert table.play_round()
+    device.run_until_idle()
+    device._log = EventLog(flash, evidence=EventLog(second))
+    device.reboot()
+    names = []
+    n, newest, row = device.ask("evidence", 0)
+    while n:
+        message = CODEC.find(row[0])
+        assert message is not None
+        names.append(message.name)
+        n, newest, row = device.ask("evidence", n + 1)
+    assert len(names) == newest
+    assert {"deck_registered", "deck_counted", "round_ended", "elevation_used"} <= set(names)
+    assert set(names) <= set(EVIDENCE)
 
 
 def moved(table: Table, door: int) -> None:

@@ -387,6 +387,40 @@ def test_a_slot_is_never_another_records():
 # -- the event log ------------------------------------------------------------------------------
 
 
+def test_evidence_is_in_both_rings_and_nothing_else_in_the_second_one():
+    flash, second = SimFlash(2, sector_size=4096), SimFlash(2, sector_size=4096)
+    log = EventLog(flash, 1, evidence=EventLog(second, 1))
+    log.add(b"a state")
+    log.add(b"a fault", True)
+    assert log.due()
+    assert log.flush(10) == 1  # the evidence first, and at most one erase at a time
+    assert [row for _, row in log.evidence.rows(0, 9)] == [b"a fault"]
+    assert not log.rows(0, 9)
+    assert log.flush(10) == 2
+    assert not log.due()
+    for number in range(400):
+        log.add(b"%064d" % number)
+        while log.due():
+            log.flush(10)
+    log = EventLog(flash, 1, evidence=EventLog(second, 1))
+    assert b"a fault" not in [row for _, row in log.rows(0, 1000)]
+    assert [row for _, row in log.evidence.rows(0, 9)] == [b"a fault"]
+
+
+def test_a_ring_of_evidence_that_fails_does_not_keep_the_log_waiting():
+    flash, second = SimFlash(2), SimFlash(2)
+    log = EventLog(flash, 1, evidence=EventLog(second, 1))
+    second.failing = 1 << 30
+    log.add(b"a fault", True)
+    for _ in range(3):
+        log.flush(10)
+    assert [row for _, row in log.rows(0, 9)] == [b"a fault"]
+    assert log.evidence.failed
+    second.failing = 0
+    log.flush(10)
+    assert [row for _, row in log.evidence.rows(0, 9)] == [b"a fault"]
+
+
 def row_of(number, size=20):
     return bytes([(number * 7 + at) & 255 for at in range(size)])
 

@@ -314,21 +314,23 @@ def _tell_roller_times(output: Output, journal: Path) -> None:
     "--from", "from_n", type=click.IntRange(0), help="the first row; without it, the last --last rows"
 )
 @click.option("--last", type=click.IntRange(1), default=50, show_default=True, help="how many rows")
+@click.option("--evidence", is_flag=True, help="the ring of evidence, which has numbers of its own")
 @pass_state
-def log(state: CliContext, /, from_n: int | None, last: int, options: DeviceOptions) -> int:
+def log(state: CliContext, /, from_n: int | None, last: int, evidence: bool, options: DeviceOptions) -> int:
     """The device's own log in flash, decoded.
 
-    It has at least the last 1,000 events, those too that no computer has received.
+    It has at least the last 1,000 events, those too that no computer has received. Faults, counts, voids,
+    credentials, settings, calibration, decks, reveals, presence and resets are kept once more in a ring that
+    no other event touches: --evidence.
 
     Exit codes: 0 done, 1 refused, 2 usage, 3 no device, 4 several devices, 5 not verified, 6 in use.
     """
     with open_device(state, options, owner=True) as client:
         if from_n is None:
-            rows = list(read_log(client, timeout=options.timeout))[-last:]
+            rows = list(read_log(client, timeout=options.timeout, evidence=evidence))[-last:]
         else:
-            rows = [
-                row for _, row in zip(range(last), read_log(client, from_n, options.timeout), strict=False)
-            ]
+            found = read_log(client, from_n, options.timeout, evidence)
+            rows = [row for _, row in zip(range(last), found, strict=False)]
     for row in rows:
         _tell_row(state.output, row)
     if not rows:

@@ -1,5 +1,6 @@
 """Renders the protocol page and its worked examples: prose from templates, the rest from the code."""
 
+import textwrap
 from pathlib import Path
 
 from sabot_protocol import (
@@ -81,6 +82,10 @@ def _figures() -> dict[str, object]:
         "ERRORS": _errors(),
         "COUNTERS": _named(schema.COUNTERS, meanings.COUNTERS),
         "WEAR": _named(schema.WEAR, meanings.WEAR),
+        "EVIDENCE": _names(device_protocol.EVIDENCE),
+        "MOST_CHEAP": device_protocol.MOST_CHEAP,
+        "CHATTER": ", ".join(f"`{name}`" for name in device_protocol.CHATTER),
+        "MOST_CHATTER": device_protocol.MOST_CHATTER,
         "RESERVED": "\n".join(f"- 0x{id:02x} {name}" for id, name in schema.RESERVED),
     }
 
@@ -204,3 +209,8 @@ def _named(names: tuple[str, ...], said: dict[str, str]) -> str:
     for index, name in enumerate(names):
         lines.append(f"| {index} | {name} | {said[name]} |")
     return "\n".join(lines)
+
+
+def _names(names: tuple[str, ...]) -> str:
+    """Names as one list of the page, in lines of its width."""
+    return "\n".join(textwrap.wrap(", ".join(f"`{name}`" for name in names) + ".", 118))

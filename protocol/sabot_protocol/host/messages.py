@@ -1023,7 +1023,37 @@ class HouseKey(Query[Done]):
     old_until_s: int
     """Until when the old key's certificates are good, as the rotation says."""
     proof: bytes
-    """The old key's signature of the rotation; empty if the device has no house (0..64 bytes)."""
+    """The old key's signature of the rotation; empty without a house (0..64 bytes)."""
+
+
+@dataclass(frozen=True, slots=True)
+class EvidenceIs(Answer):
+    """One row of the ring of evidence, the first one from the number asked for on."""
+
+    ID = 0x28
+    NAME = "evidence_is"
+    FROZEN = True
+
+    n: int
+    """Number of this row in the ring; 0 if there is none."""
+    newest: int
+    """Number of the newest row."""
+    row: bytes
+    """Head of the event, its id, clock quality and body, as they were reported (0..150 bytes)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence(Query[EvidenceIs]):
+    """Asks for one row of the ring that holds evidence only."""
+
+    ID = 0x26
+    NAME = "evidence"
+    FROZEN = True
+    ANSWER = EvidenceIs
+    ROLES = _BY_TABLE_DEALER_FLOOR_SERVICE_LAB
+
+    from_n: int
+    """The row wanted; the next one that is there is answered."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -3213,6 +3243,8 @@ BY_ID: dict[int, type[Message]] = {
     0x21: ChainKey,
     0x27: ChainKeyIs,
     0x22: HouseKey,
+    0x26: Evidence,
+    0x28: EvidenceIs,
     0x29: Checkpoint,
     0x2A: CheckpointIs,
     0x3F: Done,

@@ -426,7 +426,9 @@ class PipedBoard:
             from sabot_firmware.house_record import FlashHouseRecord
             from sabot_firmware.provisioning_mark import FlashProvisioningMark
 
-            log = EventLog(_flash(self._pipe))
+            log = EventLog(
+                _flash(self._pipe), evidence=EventLog(_flash(self._pipe, SECTORS + 2 * CELLS_SECTORS))
+            )
             mark = FlashProvisioningMark(_flash(self._pipe, SECTORS))
             house = FlashHouseRecord(_flash(self._pipe, SECTORS + CELLS_SECTORS))
         own = options & OWN_RNG

@@ -1,4 +1,4 @@
-"""The last sectors of the flash: the event log's; before them the mark's, and the house record's."""
+"""The last sectors of the flash: the event log's; before them mark, house record and ring of evidence."""
 
 import rp2
 
@@ -56,3 +56,11 @@ class HouseFlash(_Stretch):
 
     def __init__(self) -> None:
         super().__init__(pins.HOUSE_FLASH_BYTES, pins.MARK_FLASH_BYTES + pins.LOG_FLASH_BYTES)
+
+
+class EvidenceFlash(_Stretch):
+    """The range of the log's ring of evidence."""
+
+    def __init__(self) -> None:
+        behind = pins.HOUSE_FLASH_BYTES + pins.MARK_FLASH_BYTES + pins.LOG_FLASH_BYTES
+        super().__init__(pins.EVIDENCE_FLASH_BYTES, behind)

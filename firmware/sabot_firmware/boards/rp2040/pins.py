@@ -112,3 +112,6 @@ MARK_FLASH_BYTES = 2 * 4096
 
 # The record of the house that the device belongs to: the sectors before those
 HOUSE_FLASH_BYTES = 2 * 4096
+
+# The log's ring of evidence: the sectors before those
+EVIDENCE_FLASH_BYTES = 24 * 4096

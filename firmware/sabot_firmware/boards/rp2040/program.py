@@ -12,7 +12,7 @@ import machine
 from sabot_firmware.boards.rp2040.board import Rp2040
 from sabot_firmware.boards.rp2040.board_clock import now_ms
 from sabot_firmware.boards.rp2040.fram import SpiFram
-from sabot_firmware.boards.rp2040.log_flash import LogFlash
+from sabot_firmware.boards.rp2040.log_flash import EvidenceFlash, LogFlash
 from sabot_firmware.boards.rp2040.loop import Device, KeysCleared
 from sabot_firmware.critical import CriticalMemory
 from sabot_firmware.event_log import EventLog
@@ -26,6 +26,7 @@ WATCHDOG_MS = 4000
 CRASH = ("crash", 96)  # the record of what went wrong last
 MOST_CRASHES = 3
 SOUND_AFTER_MS = 60000
+EVIDENCE_QUEUE = 2048  # bytes of rows that wait until nothing moves
 
 POWER = enum_number("BootReason", "power")
 WATCHDOG = enum_number("BootReason", "watchdog")
@@ -71,7 +72,7 @@ class Program:
             self._memory = _open_memory()
         else:
             self._memory = UnusableStore()  # the chip itself may be what fails: only identification is left
-        log = EventLog(LogFlash())
+        log = EventLog(LogFlash(), evidence=EventLog(EvidenceFlash(), queue_bytes=EVIDENCE_QUEUE))
         board = None if given_up else self._board  # what failed is not touched again
         reopen = None if self._crashes <= MOST_CRASHES else _open_memory
         opened, self._opened = self._opened, False
