@@ -95,6 +95,7 @@ FIRMWARE = (
     "boards/rp2040/pusher",
     "boards/rp2040/registers",
     "boards/rp2040/rollers",
+    "boards/rp2040/running_image",
     "boards/rp2040/stepper",
     "boards/rp2040/grid_cables",
 )

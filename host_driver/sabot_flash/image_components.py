@@ -1,9 +1,11 @@
-"""What an image says of itself: its components by name, version and hash, as a text within its bytes.
+"""What an image says of itself: its components by name, version and hash of sources, as text in its bytes.
 
-The build puts the text into the module ``sabot_components``; the board answers ``component`` from the same
-module. So what was flashed can be compared with what answers.
+The build puts the text into the module ``sabot_components``. A production board answers ``component`` with a
+hash of the sources' hash and of the program in its flash (`over_program`). So what was flashed can be
+compared with what answers.
 """
 
+import hashlib
 import re
 from dataclasses import dataclass
 
@@ -35,3 +37,11 @@ def components_in(data: bytes) -> tuple[ImageComponent, ...]:
         name, version, digest = line.split(" ")
         made.append(ImageComponent(name, version, bytes.fromhex(digest)))
     return tuple(made)
+
+
+def over_program(made: tuple[ImageComponent, ...], program_sha256: bytes) -> tuple[ImageComponent, ...]:
+    """The components as a board with this program reports them."""
+    return tuple(
+        ImageComponent(each.name, each.version, hashlib.sha256(each.sha256 + program_sha256).digest())
+        for each in made
+    )

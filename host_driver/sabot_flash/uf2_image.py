@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from sabot_flash.errors import BadImage, NoApplication
-from sabot_flash.image_components import ImageComponent, components_in
+from sabot_flash.image_components import ImageComponent, components_in, over_program
 
 BLOCK = 512
 PAGE = 256
@@ -37,6 +37,7 @@ class Uf2Image:
     """What will be in the flash, from its beginning on."""
     sha256: bytes
     components: tuple[ImageComponent, ...]
+    """As a board with this program reports them."""
 
     @property
     def version(self) -> str:
@@ -73,7 +74,7 @@ def check_image(data: bytes) -> Uf2Image:
         raise BadImage("it does not carry the hash of its program: it was not built by this project")
     if told != digest:
         raise BadImage("its program is not the one whose hash it carries: it is damaged")
-    return Uf2Image(data, program, digest, components_in(program))
+    return Uf2Image(data, program, digest, over_program(components_in(program), digest))
 
 
 def _page(block: bytes, number: int, total: int) -> bytes:

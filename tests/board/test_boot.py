@@ -1,14 +1,23 @@
 """The image boots, says what it is, takes its keys, and lets nobody in by another way."""
 
+from pathlib import Path
+from random import Random
+
+import pytest
 from tests.board.table import Table
 
 from sabot_firmware import hardware, shoe, shuffler
+from sabot_flash.image_components import components_in
+from sabot_flash.uf2_image import read_image
 from sabot_image_build import modules
 from sabot_image_build.build import MICROPYTHON
+from sabot_image_build.uf2_image import to_uf2
 from sabot_protocol import __version__
 from sabot_protocol.codec import enum_number
 from sabot_simulators.rp2040 import runner_messages
-from sabot_simulators.rp2040.pico import SERIAL
+from sabot_simulators.rp2040.hosted_pico import HostedPico
+from sabot_simulators.rp2040.pico import SERIAL, Pico, bootrom
+from sabot_simulators.rp2040.wiring import PinDrivenMachine, board_wiring
 
 
 def test_it_tests_itself_and_waits_for_a_deck(ready: Table) -> None:
@@ -26,10 +35,36 @@ def test_its_serial_number_is_the_boards_own(ready: Table) -> None:
     assert identity[9:] == ("Sabot on RP2040", __version__)
 
 
-def test_it_names_three_components_with_the_hashes_of_what_they_are_made_of(ready: Table) -> None:
-    for component in modules.components(__version__, MICROPYTHON):
+def test_it_names_components_with_hashes_of_sources_and_program(ready: Table, image: Path) -> None:
+    read = read_image(image)
+    sources = {each.name: each.sha256 for each in modules.components(__version__, MICROPYTHON)}
+    assert sources == {each.name: each.sha256 for each in components_in(read.program)}
+    assert len(read.components) == 3
+    for component in read.components:
         number = enum_number("Component", component.name)
         assert ready.device.ask("component", number) == (number, component.sha256, component.version)
+
+
+@pytest.mark.parametrize("place", ["words", "end"])
+def test_a_patched_image_has_other_hashes(tmp_path: Path, image: Path, place: str) -> None:
+    """On the old code it told the constants that the build had written: those of the genuine components."""
+    genuine = read_image(image)
+    program = bytearray(genuine.program)
+    if place == "words":
+        at = program.index(b"FEED A DECK")
+        program[at : at + 4] = b"EAT!"
+    else:
+        program[-256] ^= 1  # a constant in the last page
+    patched = tmp_path / "patched.uf2"
+    patched.write_bytes(to_uf2([(0, bytes(program))]))
+    with Pico(patched, board_wiring(), bootrom(tmp_path)) as pico:
+        device = HostedPico(pico, PinDrivenMachine(Random(1)))
+        device.provision()
+        device.run_until_idle()
+        for was, now in zip(genuine.components, read_image(patched).components, strict=True):
+            number = enum_number("Component", was.name)
+            assert now.sha256 != was.sha256
+            assert device.ask("component", number) == (number, now.sha256, was.version)
 
 
 def test_no_byte_of_the_cable_opens_a_prompt(ready: Table) -> None:

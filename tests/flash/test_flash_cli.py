@@ -22,6 +22,7 @@ from sabot_flash.bootloader_drive import ABOUT, TARGET
 from sabot_flash.errors import BoardBusy, NotWritten
 from sabot_flash.image_components import ImageComponent
 from sabot_flash.running_device import check_idle
+from sabot_flash.uf2_image import check_image
 from sabot_protocol.codec import CODEC
 from sabot_protocol.errors import Refusal
 from sabot_protocol.host.messages import (
@@ -217,7 +218,8 @@ def test_an_image_is_copied_to_the_drive_and_what_answers_is_compared(
     assert ran.code == 0
     assert ran.names() == ["image", "progress", "flashed", "identity"]
     assert (drive / TARGET).read_bytes() == image()
-    assert ran.last["components"]["controller"] == ["1.2.3", bytes(range(32)).hex()]
+    wanted = check_image(image()).components[0].sha256
+    assert ran.last["components"]["controller"] == ["1.2.3", wanted.hex()]
 
 
 def test_a_damaged_image_is_not_copied(sabot: Sabot, tmp_path: Path) -> None:

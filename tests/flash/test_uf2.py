@@ -21,10 +21,14 @@ def test_an_image_is_what_its_build_put_into_it() -> None:
     read = check_image(image())
     assert read.program == program()
     assert read.sha256 == hashlib.sha256(program()).digest()
-    assert read.components == (
+    assert components_in(read.program) == (
         ImageComponent("controller", "1.2.3", bytes(range(32))),
         ImageComponent("rng", "1.2.4", bytes(32)),
     )
+    assert [(each.name, each.version, each.sha256) for each in read.components] == [
+        ("controller", "1.2.3", hashlib.sha256(bytes(range(32)) + read.sha256).digest()),
+        ("rng", "1.2.4", hashlib.sha256(bytes(32) + read.sha256).digest()),
+    ]
     assert read.version == "1.2.3"
 
 

@@ -139,6 +139,9 @@ def test_an_accepted_statement_does_not_outlive_its_time_nor_a_restart():
     board.show_presence()
     assert board.provision(OTHER) == "reset_required"
     assert board.reset(RESET_0)[3] == 1
+    board.show_presence()
+    assert board.provision(OTHER) == "reset_required"
+    assert board.reset(RESET_0)[3] == 1
     board.boot()
     assert board.provision(OTHER) == "provisioning_closed"
     board.show_presence()

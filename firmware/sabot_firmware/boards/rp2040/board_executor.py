@@ -1,7 +1,7 @@
 """The board's executor: components and boot loader, ahead of the controller's commands."""
 
+from sabot_firmware.boards.rp2040.running_image import RunningImage
 from sabot_firmware.refusals import forbidden
-from sabot_protocol.codec import enum_number
 from sabot_protocol.device_protocol import Caller, Executor
 from sabot_protocol.errors import Refusal
 from sabot_protocol.modes import check_command
@@ -15,15 +15,6 @@ if TYPE_CHECKING:
 
 BOARD_COMMANDS = ("component", "start_loader")
 """The commands that ``BoardExecutor`` executes, by the name of its methods."""
-
-
-def components() -> "dict[int, tuple[str, bytes]]":
-    """Version and SHA-256 of each component by number, as the build wrote them; empty if it did not."""
-    try:
-        from sabot_components import COMPONENTS
-    except ImportError:
-        return {}
-    return {enum_number("Component", name): (version, digest) for name, version, digest in COMPONENTS}
 
 
 def _nothing(_: bool) -> None:
@@ -41,7 +32,7 @@ class BoardExecutor(Executor):
         self.controller: Executor = Executor()
         self.hold: Callable[[bool], None] = _nothing
         """Called before and after a command, so that no edge changes the controller meanwhile."""
-        self._components = components()
+        self.image = RunningImage()
         self.leaving = False  # the loader is to be started
 
     def status(self) -> "tuple[int, int, int, int, int, int]":
@@ -85,11 +76,12 @@ class BoardExecutor(Executor):
 
     def component(self, number: int) -> "Values":
         """Hash and version of one component of the image."""
-        found = self._components.get(number)
+        if not self.image.ready():
+            raise Refusal("busy", (0,))
+        found = self.image.component(number)
         if found is None:
             raise Refusal("not_supported")
-        version, digest = found
-        return number, digest, version
+        return (number,) + found
 
     def start_loader(self) -> "Values":
         """Leave the program for the boot loader; only an idle and empty machine may."""
