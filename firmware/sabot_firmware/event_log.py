@@ -119,7 +119,10 @@ class EventLog(EventSink):
     # -- putting in -----------------------------------------------------------------------------
 
     def add(self, row: bytes, evidence: bool = False) -> None:
-        """Queue a row, evidence in both rings. A full queue drops its oldest rows and counts them."""
+        """Queue a row, evidence in both rings. A full queue drops its oldest rows and counts them.
+
+        The row is not copied: two rings hold one object.
+        """
         if evidence and self.evidence is not None:
             self.evidence.add(row)
         if not 1 <= len(row) <= MAX_ROW:
@@ -131,7 +134,7 @@ class EventLog(EventSink):
             self._room += len(self._queue.pop(0)) + _ROW_COST
             self._pending += 1
             self.dropped += 1
-        self._queue.append(bytes(row))
+        self._queue.append(row)
 
     def skip(self) -> None:
         """Count a row that is left out; the next row that is added is preceded by one with the count."""

@@ -24,7 +24,7 @@ class FlashHouseRecord(HouseRecord):
     def __init__(self, flash: Flash) -> None:
         super().__init__()
         self._cells = FlashCells(flash, _MAGIC, _SIZE, CELL)
-        record = self._cells.record
+        record = self._cells.take()
         if record is None:
             self.damaged = self._cells.touched
             return

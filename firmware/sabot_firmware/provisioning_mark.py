@@ -19,7 +19,7 @@ class FlashProvisioningMark(ProvisioningMark):
     def __init__(self, flash: Flash) -> None:
         super().__init__()
         self._cells = FlashCells(flash, _MAGIC, 1, CELL)
-        record = self._cells.record
+        record = self._cells.take()
         if record is not None:
             self._state = record[0]
         else:

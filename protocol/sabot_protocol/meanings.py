@@ -522,6 +522,7 @@ UNITS = {
     "shoe_ended.expected": "cards",
     "emptied.cards": "cards",
     "sensors_are.height_um": "um",
+    "house_key.old_until_s": "s",
     "sensors_are.rollers_um": "um",
     "whereabouts_are.expected": "cards",
     "whereabouts_are.cards": "cards",

@@ -447,7 +447,7 @@ message(0x22, "house_key", "query", "Hands over the public key of the device's h
   { "key", "bytes", 32, about = "the house's public key, Ed25519" },
   { "site", "text", 1, 24, about = "the device's site, printable ASCII without quotes and backslashes" },
   { "number", "u32", 0, 4294967295, about = "number of the rotation that names this key; 0 if the device had none" },
-  { "old_until_s", "u32", 0, 4294967295, about = "until when the old key's certificates are good, as the rotation says" },
+  { "old_until_s", "u32", 0, 4294967295, about = "until when the old key's certificates are good, as the rotation says (s)" },
   { "proof", "blob", 0, 64, about = "the old key's signature of the rotation; empty without a house" },
 })
 message(0x26, "evidence", "query", "Asks for one row of the ring that holds evidence only.", {

@@ -62,6 +62,7 @@ def test_presence_is_not_enough(stolen: Table) -> None:
 
 
 def test_a_new_memory_chip_is_not_enough(stolen: Table) -> None:
+    """On the old code an erased chip and the contact made a new device of it."""
     stolen.device.damage_memory("blank")
     stolen.served._reboot()
     assert take_over(stolen) == "provisioning_closed"
@@ -70,6 +71,7 @@ def test_a_new_memory_chip_is_not_enough(stolen: Table) -> None:
 
 
 def test_a_statement_for_another_device_or_another_count(stolen: Table, harbour: Harbour) -> None:
+    """A genuine statement that somebody keeps, or gets for a device that is theirs."""
     for made in (signed(harbour, stolen, serial=b"SB999999"), signed(harbour, stolen, count=1)):
         assert stolen.refused("reset_statement", NONCE, made.signature) == "bad_proof"
         assert take_over(stolen) == "reset_required"
@@ -77,6 +79,7 @@ def test_a_statement_for_another_device_or_another_count(stolen: Table, harbour:
 
 
 def test_a_statement_that_was_used_before(stolen: Table, harbour: Harbour) -> None:
+    """A copy of the file that service brought for the last reset."""
     made = signed(harbour, stolen)
     assert stolen.clear("reset_statement", NONCE, made.signature)[4] == 1
     stolen.clear("provision", NONCE, MINE, bytes(32))
@@ -97,6 +100,7 @@ def test_a_statement_of_a_house_of_ones_own(stolen: Table, harbour: Harbour) -> 
 
 
 def test_guesses_are_slow_and_on_record(stolen: Table) -> None:
+    """One signature after another on the same cable."""
     assert stolen.refused("reset_statement", NONCE, bytes(64)) == "bad_proof"
     assert stolen.refused("reset_statement", NONCE, bytes(64)) == "too_soon"
 

@@ -17,9 +17,11 @@ from world import CUT_EVERY, HOST_ID
 from sabot_firmware.house_record import CELL, SECTORS, FlashHouseRecord
 from sabot_protocol import ticks
 from sabot_protocol.codec import CODEC
+from sabot_protocol.frame import Decoder, encode
 from sabot_protocol.handshake import ClearExchange
 from sabot_protocol.house import is_site
 from sabot_protocol.provisioning import OPEN_S, PROVISIONED, UNPROVISIONED
+from sabot_protocol.wire_constants import CLEAR_TO_DEVICE
 from sabot_simulators.chips import PowerCut, SimFlash
 
 SITE = "MAIN"
@@ -158,9 +160,17 @@ def test_statements_are_taken_only_while_the_device_waits_for_a_key():
 
 def test_a_window_that_closes_while_the_signature_is_checked_stays_closed():
     board = bound()
-    board.end.provisioning.open_window(-OPEN_S + board.end.uptime_s() + 1)
-    assert board.reset(RESET_0) == "provisioning_closed"
+    question = CODEC.named("reset_statement")
+    frame = encode(bytes((CLEAR_TO_DEVICE, question.id)) + question.pack((NONCE, RESET_0)))
+    board.port.receive(frame, board.now)
+    board.port.poll(board.now)
+    assert board.end.checking()
+    board.wait(OPEN_S * 1000 + 1000)
+    while board.end.checking():
+        board.end.work()
     assert not board.end.provisioning.reset_accepted
+    refused = Decoder().feed(board.port.poll(board.now))[0][0]
+    assert CODEC.error(CODEC.find(refused[1]).unpack(refused[2:])[1]).name == "provisioning_closed"
 
 
 def test_a_replaced_memory_does_not_make_it_anybodys():

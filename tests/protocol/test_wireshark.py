@@ -280,6 +280,7 @@ def conversation() -> list[CapturedFrame]:
     assert wire.ask_clear("identify").answer is not None
     wire.host.connect(wire.now)
     wire.talk()  # refused: it has no key yet
+    assert wire.ask_clear("reset_statement", bytes(16), b"").answer is not None
     assert wire.ask_clear("provision", bytes(16), KEY, bytes(32)).answer is not None
     wire.host.connect(wire.now)
     wire.talk()

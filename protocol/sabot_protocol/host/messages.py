@@ -1021,7 +1021,7 @@ class HouseKey(Query[Done]):
     number: int
     """Number of the rotation that names this key; 0 if the device had none."""
     old_until_s: int
-    """Until when the old key's certificates are good, as the rotation says."""
+    """Until when the old key's certificates are good, as the rotation says (s)."""
     proof: bytes
     """The old key's signature of the rotation; empty without a house (0..64 bytes)."""
 
