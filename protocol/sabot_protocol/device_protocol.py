@@ -48,7 +48,9 @@ EVIDENCE = (
     "chain_begun", "house_changed", "game_changed", "calibrated", "deck_registered", "deck_removed",
     "faces_revealed", "presence_shown", "provisioning_ended", "reset_used",
 )  # fmt: skip
-# Of those a host can cause wrong proofs and second reveals of a round at will: so many, then one an hour.
+# Of those a host can cause some at will, without a person: so many rows, then one an hour. The first reveal of each
+# round is not counted among them.
+CHEAP_EVIDENCE = ("proofs_refused", "stopped", "faces_revealed")
 MOST_CHEAP = 64
 MEMORY_LOST = enum_number("GapReason", "memory_lost")
 CHAIN_LOST = enum_number("ChainReason", "memory_lost")
@@ -269,7 +271,7 @@ class DeviceProtocol:
         if name == "faces_revealed" and values[0] > self._revealed_round:
             self._revealed_round = values[0]
             return True
-        if name not in ("faces_revealed", "proofs_refused"):
+        if name not in CHEAP_EVIDENCE:
             return True
         hour = self._uptime_s // 3600
         if hour > self._cheap_hour:

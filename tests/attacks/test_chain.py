@@ -17,7 +17,7 @@ from sabot_simulators.chips import SimFlash, SimFram
 FIRST_KEY = bytes(range(32))
 PROVISIONED = enum_number("ChainReason", "provisioned")
 LOCATED, FAULT_RAISED, CALIBRATED, GAP_ROW = 0x85, 0x97, 0x8D, 0xFF
-SHOE_CHANGED, FACES_REVEALED, PROOFS_REFUSED = 0x91, 0x8F, 0x8B
+SHOE_CHANGED, FACES_REVEALED, PROOFS_REFUSED, STOPPED = 0x91, 0x8F, 0x8B, 0xA7
 
 
 class Machine:
@@ -97,6 +97,7 @@ def test_who_has_a_device_key_does_not_flush_the_evidence() -> None:
     machine.work()
     for n in range(3000):
         machine.device.emit("faces_revealed", 1 + n % 2, 1, bytes(8), 0)
+        machine.device.emit("stopped", bytes(8), 0)
         machine.device.note_wrong_proof(3)
         machine.device.tick((machine.device.now() + 900_000) & 0x3FFFFFFF)
         machine.log.flush(8)
@@ -104,6 +105,7 @@ def test_who_has_a_device_key_does_not_flush_the_evidence() -> None:
     assert kept.count(FAULT_RAISED) == kept.count(CALIBRATED) == 1
     assert 2 <= kept.count(FACES_REVEALED) < 900
     assert 1 <= kept.count(PROOFS_REFUSED) < 900
+    assert 1 <= kept.count(STOPPED) < 900
 
 
 def test_the_first_reveal_of_each_round_is_evidence() -> None:
