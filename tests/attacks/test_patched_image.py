@@ -44,6 +44,7 @@ def told(board: BoardExecutor, name: str) -> bytes:
 
 
 def test_a_genuine_image_tells_the_hashes_of_its_file(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What every attack below is compared with."""
     board = board_with(program(), monkeypatch)
     for each in check_image(image()).components:
         assert told(board, each.name) == each.sha256
