@@ -48,8 +48,8 @@ EVIDENCE = (
     "chain_begun", "house_changed", "game_changed", "calibrated", "deck_registered", "deck_removed",
     "faces_revealed", "presence_shown", "provisioning_ended", "reset_used",
 )  # fmt: skip
-# Of those a host can cause some at will, without a person: so many rows, then one an hour. The first reveal of
-# each round is not counted among them.
+# Of those a host can cause some at will, without a person: so many rows, then one an hour. The first reveal
+# of each round is not counted among them.
 CHEAP_EVIDENCE = ("proofs_refused", "stopped", "faces_revealed")
 MOST_CHEAP = 64
 MEMORY_LOST = enum_number("GapReason", "memory_lost")

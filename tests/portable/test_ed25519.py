@@ -71,6 +71,23 @@ def test_keys_that_fit_any_message_are_none():
     assert not fits(bytes(32), bytes(64), b"")
 
 
+def test_a_key_has_one_form():
+    """The points with the lowest y have a second form of 32 bytes, with y + p."""
+
+    def point(y):
+        work = ed25519._point(y.to_bytes(32, "little"))
+        while True:
+            try:
+                next(work)
+            except StopIteration as end:
+                return end.value
+
+    low = [y for y in range(2, 19) if point(y) is not None]
+    assert low
+    for y in low:
+        assert point(y + 2**255 - 19) is None, y
+
+
 def test_each_slice_is_short():
     """At most so many multiplications modulo p, whatever is checked."""
     longest = 0
