@@ -21,6 +21,7 @@ PROTOCOL = (
     "frame_receiver",
     "grid",
     "house",
+    "house_lines",
     "key_store",
     "ledger",
     "link",

@@ -23,7 +23,7 @@ from sabot_house.errors import BadStatement, OtherHouse
 from sabot_house.office import Office
 from sabot_house.statements import Statement
 from sabot_protocol.host.messages import BadProofDetail, HouseKey, ResetIs, Role
-from sabot_protocol.house import is_site
+from sabot_protocol.house_lines import is_site
 
 FOLDER = click.Path(file_okay=False, path_type=Path)
 FILE = click.Path(dir_okay=False, path_type=Path)

@@ -9,7 +9,6 @@ from sabot_protocol import wire_constants
 from sabot_protocol.codec import MessageCodec, enum_number
 from sabot_protocol.device_protocol import NO_SLOT, OBSERVER
 from sabot_protocol.errors import AnsweredLater, Refusal
-from sabot_protocol.house import is_key, is_site, rotation_line
 from sabot_protocol.key_store import fits
 from sabot_protocol.link import SILENCE_MS
 from sabot_protocol.mac import digests_equal
@@ -160,6 +159,8 @@ class Credentials:
 
     def house_key(self, key: bytes, site: str, number: int, old_until_s: int, proof: bytes) -> "Values":
         """Bind the device to a house, or to another key of it, which the old key signed."""
+        from sabot_protocol.house_lines import is_key, is_site, rotation_line
+
         device, house = self._device, self._device.house
         if self.by[1] != SERVICE and (not device.keys.open or house.is_bound()):
             raise Refusal("wrong_role", (self.role(),))

@@ -8,7 +8,6 @@ from sabot_protocol import frame, ticks
 from sabot_protocol.codec import enum_number
 from sabot_protocol.device_protocol import NO_SLOT
 from sabot_protocol.errors import FieldError, MemoryFailed, Refusal
-from sabot_protocol.house import reset_line
 from sabot_protocol.mac import digests_equal
 from sabot_protocol.schema import KEYS_DAMAGED_FLAG, PROVISIONED_FLAG
 from sabot_protocol.session import (
@@ -146,6 +145,8 @@ class HandshakeResponder:
         elif not house.key:
             self._refuse(nonce, "reset_required")  # the record is damaged: nobody can sign for it
         else:
+            from sabot_protocol.house_lines import reset_line
+
             line = reset_line(house.key, device.identity.serial, house.count)
             try:
                 device.check_signature(house.key, proof, line, lambda fits: self._reset_checked(nonce, fits))

@@ -35,9 +35,10 @@ def told(board: BoardExecutor, name: str) -> bytes:
         try:
             _, digest, _ = board.component(number)
         except Refusal as refusal:
-            if refusal.error != "busy" or not board.image.work():
+            if refusal.error != "busy" or board.image is None or not board.image.work():
                 raise
         else:
+            assert board.image is not None
             assert not board.image.work()
             return bytes(digest)
     raise AssertionError("never answered")
@@ -65,9 +66,10 @@ def test_one_changed_byte_shows_in_every_component(monkeypatch: pytest.MonkeyPat
 def test_nothing_is_hashed_before_somebody_asks(monkeypatch: pytest.MonkeyPatch) -> None:
     """A start of the device takes no longer."""
     board = board_with(LONG, monkeypatch)
-    assert not board.image.work()
+    assert board.image is None
     with pytest.raises(Refusal, match="busy"):
         board.component(enum_number("Component", MADE[0].name))
+    assert board.image is not None
     assert board.image.work()
 
 

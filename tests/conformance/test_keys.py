@@ -11,7 +11,7 @@ from tests.conformance.targets import Target, eventually
 from sabot_driver import Client, Credential, Keyring, ReceivedEvent
 from sabot_driver.errors import KeysLost, ResetRefused, ResetRequired, SabotError, WrongDevice
 from sabot_protocol.host.messages import HouseKey, Identity, IdentityFlag, KeyState, PresenceShown, Role
-from sabot_protocol.house import reset_line
+from sabot_protocol.house_lines import reset_line
 
 LOOK_S = 0.2
 BIND_S = 60.0

@@ -10,7 +10,7 @@ from tests.house.house_device import HouseDevice, presence
 
 from sabot_evidence.signing_key import draw_signing_key
 from sabot_house import statements
-from sabot_protocol import house
+from sabot_protocol import house_lines
 
 pytestmark = pytest.mark.slow
 
@@ -26,10 +26,10 @@ def signed(made: statements.Statement) -> bytes:
 def test_the_device_writes_the_very_lines_that_the_house_signs(harbour: Harbour, tmp_path: Path) -> None:
     own = bytes.fromhex(harbour.office.key.public)
     made = harbour.office.reset(SERIAL, 4_000_000_000, tmp_path / "reset.json")
-    assert house.reset_line(own, SERIAL, 4_000_000_000) == signed(made)
+    assert house_lines.reset_line(own, SERIAL, 4_000_000_000) == signed(made)
     rotated = harbour.office.rotate(draw_signing_key, 1_800_000_000, tmp_path / "rotation.json")
     new = bytes.fromhex(rotated.told["to"])
-    assert house.rotation_line(own, new, 1, 1_800_000_000) == signed(rotated)
+    assert house_lines.rotation_line(own, new, 1, 1_800_000_000) == signed(rotated)
 
 
 def test_what_the_portable_tests_show_is_what_a_house_signs() -> None:
@@ -38,8 +38,8 @@ def test_what_the_portable_tests_show_is_what_a_house_signs() -> None:
     new = Ed25519PrivateKey.from_private_bytes(kept["NEW_SECRET"])
     assert key.public_key().public_bytes_raw() == kept["HOUSE"]
     assert new.public_key().public_bytes_raw() == kept["NEW_HOUSE"]
-    assert key.sign(house.reset_line(kept["HOUSE"], SERIAL, 0)) == kept["RESET_0"]
-    line = house.rotation_line(kept["HOUSE"], kept["NEW_HOUSE"], 1, kept["UNTIL_S"])
+    assert key.sign(house_lines.reset_line(kept["HOUSE"], SERIAL, 0)) == kept["RESET_0"]
+    line = house_lines.rotation_line(kept["HOUSE"], kept["NEW_HOUSE"], 1, kept["UNTIL_S"])
     assert key.sign(line) == kept["ROTATION"]
 
 

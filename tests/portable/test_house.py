@@ -19,7 +19,7 @@ from sabot_protocol import ticks
 from sabot_protocol.codec import CODEC
 from sabot_protocol.frame import Decoder, encode
 from sabot_protocol.handshake import ClearExchange
-from sabot_protocol.house import is_site
+from sabot_protocol.house_lines import is_site
 from sabot_protocol.provisioning import OPEN_S, PROVISIONED, UNPROVISIONED
 from sabot_protocol.wire_constants import CLEAR_TO_DEVICE
 from sabot_simulators.chips import PowerCut, SimFlash

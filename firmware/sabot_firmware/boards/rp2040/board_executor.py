@@ -1,6 +1,5 @@
 """The board's executor: components and boot loader, ahead of the controller's commands."""
 
-from sabot_firmware.boards.rp2040.running_image import RunningImage
 from sabot_firmware.refusals import forbidden
 from sabot_protocol.device_protocol import Caller, Executor
 from sabot_protocol.errors import Refusal
@@ -10,6 +9,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from sabot_firmware.boards.rp2040.running_image import RunningImage
     from sabot_protocol.codec import Values
 
 
@@ -32,7 +32,7 @@ class BoardExecutor(Executor):
         self.controller: Executor = Executor()
         self.hold: Callable[[bool], None] = _nothing
         """Called before and after a command, so that no edge changes the controller meanwhile."""
-        self.image = RunningImage()
+        self.image: RunningImage | None = None  # from the first question about a component on
         self.leaving = False  # the loader is to be started
 
     def status(self) -> "tuple[int, int, int, int, int, int]":
@@ -76,6 +76,10 @@ class BoardExecutor(Executor):
 
     def component(self, number: int) -> "Values":
         """Hash and version of one component of the image."""
+        if self.image is None:
+            from sabot_firmware.boards.rp2040.running_image import RunningImage
+
+            self.image = RunningImage()
         if not self.image.ready():
             raise Refusal("busy", (0,))
         found = self.image.component(number)

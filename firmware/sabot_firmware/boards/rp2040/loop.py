@@ -408,7 +408,8 @@ class Device:
         if self._log.due():
             self._log.flush(LOG_ROWS)
             return True
-        if self._executor.image.work():
+        image = self._executor.image
+        if image is not None and image.work():
             return True
         if (due is None or due > COLLECT_US) and allocated() > COLLECT_BYTES:
             gc.collect()

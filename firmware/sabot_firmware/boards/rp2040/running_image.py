@@ -31,14 +31,13 @@ def _built() -> "dict[int, tuple[str, bytes]]":
 
 
 class RunningImage:
-    """The components of the image that runs. The program is hashed when somebody asks for the first time."""
+    """The components of the image that runs. It is made when somebody asks for the first time."""
 
     def __init__(self) -> None:
         self._components = _built()
         self._digest: bytes | None = None  # of the program
         self._hash: Hash | None = None
         self._at = 0
-        self._asked = False
 
     def component(self, number: int) -> "tuple[bytes, str] | None":
         """Hash and version of a component; None if there is no such one. ``ready`` must be true."""
@@ -51,13 +50,12 @@ class RunningImage:
         return sha256(sources + self._digest).digest(), version
 
     def ready(self) -> bool:
-        """Whether the program is hashed; from the first question on it is being hashed."""
-        self._asked = True
+        """Whether the program is hashed; until then ``work`` hashes it."""
         return program is None or self._digest is not None
 
     def work(self) -> bool:
         """Hash one slice; False if there is nothing to do."""
-        if not self._asked or program is None or self._digest is not None:
+        if program is None or self._digest is not None:
             return False
         view = program()
         hashed = sha256() if self._hash is None else self._hash
