@@ -26,7 +26,7 @@ class FlashCells:
         self._sequence = 0
         self._sector = 0
         self.record: bytes | None = None
-        """The newest record; None if there is none."""
+        """The newest record when it was mounted, for ``take``; None if there is none."""
         self.touched = False
         """Something is written there, or nothing can be read."""
         self._read()
@@ -50,6 +50,11 @@ class FlashCells:
                         self._sequence, self.record, self._sector = sequence, cell[_HEAD:end], sector
         except OSError:
             self.touched, self.record = True, None
+
+    def take(self) -> "bytes | None":
+        """The record as it was mounted; its owner keeps what it needs of it."""
+        record, self.record = self.record, None
+        return record
 
     def _first_free(self, sector: int) -> int:
         """The end of a sector's cells, torn ones included; its size if full or unreadable."""

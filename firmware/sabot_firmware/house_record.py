@@ -23,17 +23,16 @@ class FlashHouseRecord(HouseRecord):
 
     def __init__(self, flash: Flash) -> None:
         super().__init__()
-        self._flash = flash
-        cells = FlashCells(flash, _MAGIC, _SIZE, CELL)  # not kept: a board has little memory
-        if cells.record is None:
-            self.damaged = cells.touched
+        self._cells = FlashCells(flash, _MAGIC, _SIZE, CELL)
+        record = self._cells.take()
+        if record is None:
+            self.damaged = self._cells.touched
             return
-        self.key, self.count, length, site = struct.unpack(_FORM, cells.record)
+        self.key, self.count, length, site = struct.unpack(_FORM, record)
         self.site = str(site[:length], "utf-8")
 
     def write(self, key: bytes, site: str, count: int) -> None:
         """Keep it; OSError if it cannot be read back, and then the record is the old or the new one."""
         name = site.encode()
-        record = struct.pack(_FORM, key, count, len(name), name)
-        FlashCells(self._flash, _MAGIC, _SIZE, CELL).write(record)
+        self._cells.write(struct.pack(_FORM, key, count, len(name), name))
         super().write(key, site, count)

@@ -18,14 +18,14 @@ class FlashProvisioningMark(ProvisioningMark):
 
     def __init__(self, flash: Flash) -> None:
         super().__init__()
-        self._flash = flash
-        cells = FlashCells(flash, _MAGIC, 1, CELL)  # not kept: a board has little memory
-        if cells.record is not None:
-            self._state = cells.record[0]
+        self._cells = FlashCells(flash, _MAGIC, 1, CELL)
+        record = self._cells.take()
+        if record is not None:
+            self._state = record[0]
         else:
-            self._state = GIVEN if cells.touched else NEVER
+            self._state = GIVEN if self._cells.touched else NEVER
 
     def write(self, state: int) -> None:
         """Save a state; OSError if it cannot be read back."""
-        FlashCells(self._flash, _MAGIC, 1, CELL).write(bytes((state,)))
+        self._cells.write(bytes((state,)))
         self._state = state
