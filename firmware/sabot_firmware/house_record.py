@@ -23,16 +23,24 @@ class FlashHouseRecord(HouseRecord):
 
     def __init__(self, flash: Flash) -> None:
         super().__init__()
-        self._cells = FlashCells(flash, _MAGIC, _SIZE, CELL)
-        record = self._cells.take()
-        if record is None:
-            self.damaged = self._cells.touched
+        self._flash = flash
+        cells = FlashCells(flash, _MAGIC, _SIZE, CELL)  # not kept: a board has little memory
+        if cells.record is None:
+            self.damaged = cells.touched
             return
-        self.key, self.count, length, site = struct.unpack(_FORM, record)
+        self.key, self.count, length, site = struct.unpack(_FORM, cells.record)
         self.site = str(site[:length], "utf-8")
 
     def write(self, key: bytes, site: str, count: int) -> None:
         """Keep it; OSError if it cannot be read back, and then the record is the old or the new one."""
-        name = site.encode()
-        self._cells.write(struct.pack(_FORM, key, count, len(name), name))
+        cells = FlashCells(self._flash, _MAGIC, _SIZE, CELL)
+        known = _packed(self.key, self.site, self.count) if self.key else None
+        if cells.record != known:  # misread: a cell written now could count less than one that is there
+            raise OSError("the house record was not read as before")
+        cells.write(_packed(key, site, count))
         super().write(key, site, count)
+
+
+def _packed(key: bytes, site: str, count: int) -> bytes:
+    name = site.encode()
+    return struct.pack(_FORM, key, count, len(name), name)

@@ -248,6 +248,35 @@ def test_the_record_goes_round_its_sectors_and_a_cut_leaves_the_old_or_the_new_o
                 break
 
 
+class Misread(SimFlash):
+    """A flash of which one reading is wrong."""
+
+    wrong_in = 0
+
+    def read(self, address, length):
+        self.wrong_in -= 1
+        return bytes(length) if not self.wrong_in else super().read(address, length)
+
+
+def test_a_record_that_is_misread_before_a_write_is_not_written_over():
+    """A cell with the number of the one that was misread would count less than that one, or as much."""
+    for wrong_in in range(1, 14):
+        flash = Misread(SECTORS, sector_size=512)
+        for count in range(3):
+            FlashHouseRecord(flash).write(HOUSE, SITE, count)
+        record = FlashHouseRecord(flash)
+        flash.wrong_in = wrong_in
+        try:
+            record.write(HOUSE, SITE, 3)
+        except OSError:
+            assert FlashHouseRecord(flash).count in (2, 3), wrong_in
+            record = FlashHouseRecord(flash)
+            record.write(HOUSE, SITE, 4)
+            assert FlashHouseRecord(flash).count == 4, wrong_in
+        else:
+            assert FlashHouseRecord(flash).count == 3, wrong_in
+
+
 # -- in a session --------------------------------------------------------------------------------------
 
 
