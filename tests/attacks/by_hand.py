@@ -17,6 +17,7 @@ from sabot_protocol.frame import Decoder
 from sabot_protocol.handshake import ClearExchange
 from sabot_protocol.host_protocol import HostProtocol
 from sabot_protocol.notifications import RequestAnswered
+from sabot_protocol.provisioning import HOLD_MS
 from sabot_protocol.wire_constants import CLEAR_TO_DEVICE
 from sabot_simulators.device_settings import DeviceSettings
 from sabot_simulators.emulated_device import EmulatedDevice, emulate
@@ -242,3 +243,18 @@ class Table:
             self.turn()
             self.host.receive(self.cable.read(4096, 0), self.served.ms)
         raise AssertionError("the owner waits in vain")
+
+
+def turns(table: Table, ms: int) -> None:
+    """Let so much time pass."""
+    for _ in range(ms // TICK_MS):
+        table.turn()
+
+
+def hold_contact(table: Table) -> None:
+    """Hold the contact in the logic compartment for long enough."""
+    turns(table, 100)
+    table.device.machine.hold_contact(True)
+    turns(table, HOLD_MS + 500)
+    table.device.machine.hold_contact(False)
+    turns(table, 100)

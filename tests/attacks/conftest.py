@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.attacks.by_hand import FLOORS_KEY, NOON, ROLE, SLOT, Table
+from tests.attacks.by_hand import FLOORS_KEY, NOON, ROLE, SLOT, Table, hold_contact, turns
 from tests.attacks.disk import Disk
 from tests.conformance.targets import Tcp
 from tests.driver.command import Sabot
@@ -88,3 +88,13 @@ def house_device(
     made = HouseDevice(tmp_path / "device", sabot)
     yield made
     made.target.close()
+
+
+@pytest.fixture
+def stolen(table: Table, harbour: Harbour) -> Table:
+    """A device of the harbour, whose contact a thief has held."""
+    house = bytes.fromhex(harbour.office.key.public)
+    turns(table, 3000)  # the self-test moves something
+    assert table.outcome("house_key", house, "MAIN", 0, 0, b"")[0] == "ok"
+    hold_contact(table)
+    return table

@@ -109,6 +109,7 @@ def test_who_has_a_device_key_does_not_flush_the_evidence() -> None:
 
 
 def test_the_first_reveal_of_each_round_is_evidence() -> None:
+    """Three hundred rounds revealed: a limit on reveals must not hide the reveal of one more round."""
     machine = Machine()
     for round_id in range(1, 301):
         for stack in (1, 2, 3):

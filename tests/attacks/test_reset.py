@@ -4,41 +4,17 @@ import json
 from pathlib import Path
 
 import pytest
-from tests.attacks.by_hand import TICK_MS, Table
+from tests.attacks.by_hand import Table, hold_contact, turns
 from tests.driver.command import Ran, Sabot
 from tests.house.harbour import Harbour
 from tests.house.house_device import HouseDevice, presence
 
 from sabot_house.statements import Statement
-from sabot_protocol.provisioning import HOLD_MS
 
 pytestmark = pytest.mark.slow
 
 MINE = b"the key of somebody who has none"
 NONCE = b"sixteen bytes ok"
-
-
-@pytest.fixture
-def stolen(table: Table, harbour: Harbour) -> Table:
-    """A device of the harbour, whose contact a thief has held."""
-    house = bytes.fromhex(harbour.office.key.public)
-    turns(table, 3000)  # the self-test moves something
-    assert table.outcome("house_key", house, "MAIN", 0, 0, b"")[0] == "ok"
-    hold_contact(table)
-    return table
-
-
-def turns(table: Table, ms: int) -> None:
-    for _ in range(ms // TICK_MS):
-        table.turn()
-
-
-def hold_contact(table: Table) -> None:
-    turns(table, 100)
-    table.device.machine.hold_contact(True)
-    turns(table, HOLD_MS + 500)
-    table.device.machine.hold_contact(False)
-    turns(table, 100)
 
 
 def take_over(table: Table) -> str:
