@@ -9,7 +9,7 @@ from sabot_serve.players_app import players_app
 from sabot_serve.table_people import Register
 from sabot_session.asyncio_session import AsyncSession
 from sabot_session.rows import Record
-from sabot_web.listening import LOOPBACK, Listener, SecondServer, WebServer, server_config
+from sabot_web.listening import LOOPBACK, Listener, ServerBeside, server_config
 
 PORT = 8470
 
@@ -46,16 +46,16 @@ class TableService:
         served = Served(session, people, record, hosts, scheme, browsers, self.stop, owned)
         self.app = TableApp(served)
         config = server_config(self.app.asgi, self._listener.tls)
-        self._server = WebServer(config, self.app.views.close)
+        self._server = ServerBeside(config, self.app.views.close)
         self.players_address = ""
         """Where the players' display is; "" if there is none."""
-        self._players: tuple[WebServer, Listener] | None = None
+        self._players: tuple[ServerBeside, Listener] | None = None
         if players_port is not None:
             listening = Listener(host, players_port, certificate, private_key, names)
             display = players_app(self.app.views, listening.hosts, listening.scheme)
             self.players_address = listening.address
             config = server_config(display, listening.tls)
-            self._players = SecondServer(config, self.app.views.close), listening
+            self._players = ServerBeside(config, self.app.views.close), listening
 
     def run(self) -> None:
         """Serve until `stop`, a signal, or the end of the session."""
@@ -67,13 +67,14 @@ class TableService:
                 self._players[1].close()
 
     async def _run(self) -> None:
-        async with asyncio.TaskGroup() as tasks:
-            if self._players is not None:
-                server, listening = self._players
-                tasks.create_task(server.serve([listening.socket]))
-            await self._server.serve([self._listener.socket])
-            if self._players is not None:
-                self._players[0].should_exit = True
+        with self._server.taking_signals():
+            async with asyncio.TaskGroup() as tasks:
+                if self._players is not None:
+                    server, listening = self._players
+                    tasks.create_task(server.serve([listening.socket]))
+                await self._server.serve([self._listener.socket])
+                if self._players is not None:
+                    self._players[0].should_exit = True
 
     def stop(self) -> None:
         """End soon; from any thread."""

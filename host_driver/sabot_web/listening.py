@@ -4,7 +4,7 @@ import asyncio
 import ipaddress
 import socket
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -81,13 +81,20 @@ class WebServer(uvicorn.Server):
         await super().shutdown(sockets)
 
 
-class SecondServer(WebServer):
-    """A server that ends with the first one: only that one takes signals."""
+class ServerBeside(WebServer):
+    """One of several servers in an event loop. It takes no signals; the caller takes them for all of them.
+
+    A server that takes signals raises them again when it ends. The event loop would then cancel the others.
+    """
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
         """Take no signals."""
         yield
+
+    def taking_signals(self) -> AbstractContextManager[None]:
+        """A signal ends this server; it is raised again when the context ends."""
+        return super().capture_signals()
 
 
 class PromptProtocol(H11Protocol):

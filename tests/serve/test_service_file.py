@@ -8,8 +8,9 @@ import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
+import httpx
 import pytest
 from tests.serve.served_process import ServedProcess
 from tests.session.old_record import STATE, old_record
@@ -79,9 +80,14 @@ def test_a_port_that_is_taken_is_told(tmp_path: Path) -> None:
 
 
 @contextmanager
-def serving(home: Path) -> Iterator[tuple["subprocess.Popen[str]", dict[str, Any]]]:
+def serving(
+    home: Path, *options: str, stderr: IO[str] | None = None
+) -> Iterator[tuple["subprocess.Popen[str]", dict[str, Any]]]:
     """A running ``sabot serve``, and what it told."""
-    with WarmPopen(SERVE, env=environment(home), stdout=subprocess.PIPE, text=True) as run:
+    arguments = [*SERVE, *options]
+    with WarmPopen(
+        arguments, env=environment(home), stdout=subprocess.PIPE, stderr=stderr, text=True
+    ) as run:
         assert run.stdout is not None
         try:
             yield run, json.loads(run.stdout.readline())
@@ -116,6 +122,24 @@ def test_a_service_ends_in_order(tmp_path: Path) -> None:
     with serving(tmp_path) as (run, _):
         run.send_signal(signal.SIGTERM)
         assert run.wait(START_S) == 0
+    assert not (UserFiles(tmp_path).table_folder(DEVICE) / NAME).exists()
+
+
+@pytest.mark.slow
+@pytest.mark.xdist_group("serve-command")
+def test_ctrl_c_ends_a_service_with_a_players_display_in_order(tmp_path: Path) -> None:
+    said = tmp_path / "stderr.txt"
+    with (
+        said.open("w") as stderr,
+        serving(tmp_path, "--players-port", "0", stderr=stderr) as (run, told),
+    ):
+        both = httpx.HTTPTransport(retries=10)
+        with httpx.Client(transport=both, timeout=START_S) as page:
+            for address in (f"{told['address']}/enter", told["players"]):
+                assert page.get(address).status_code == 200
+        run.send_signal(signal.SIGINT)
+        assert run.wait(START_S) == 130
+    assert said.read_text().strip() == ""
     assert not (UserFiles(tmp_path).table_folder(DEVICE) / NAME).exists()
 
 
