@@ -154,7 +154,8 @@ def open_device(
             try:
                 stream = open_new(chosen.capture)
             except OSError as error:
-                raise BadUrl(f"{chosen.capture}: {error}", "Name a file that can be written.") from error
+                advice = "Name a file that can be written, in a folder that exists."
+                raise BadUrl(f"{chosen.capture}: {error.strerror or error}", advice) from error
             way = tap = CapturingTransport(way, stream, Clock.utc_us)
             stack.callback(_end_capture, tap, stream, chosen.capture)
         journal = _journal(state, url, entry.simulator) if owner else None

@@ -91,7 +91,10 @@ def show(state: CliContext, serial: str | None, table: str | None, file: Path | 
 
     Exit codes: 0 done, 1 there is no such journal, 2 usage, 5 it is damaged.
     """
-    for path in _which(state, serial, table, file):
+    paths = _which(state, serial, table, file)
+    if not paths and not state.output.as_json:
+        click.echo("this computer has no journal; one begins when a program owns a device")
+    for path in paths:
         with open_journal(path) as opened:
             there = contents(opened)
         unread = "".join(f", {count} unread by {name}" for name, count in there.unread.items() if count)

@@ -6,6 +6,7 @@ Each command is loaded when it is asked for. So ``sabot --help`` needs neither t
 import shutil
 import sys
 from collections.abc import Sequence
+from difflib import get_close_matches
 from importlib.metadata import entry_points
 
 import click
@@ -84,6 +85,17 @@ class Commands(click.Group):
         found = self._declared(cmd_name)
         return found.load(cmd_name) if isinstance(found, LazyCommand) else found
 
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """The command that the arguments name; an unknown name is refused with the names nearest to it."""
+        name = args[0]
+        if self._declared(name) is None and not name.startswith("-") and not ctx.resilient_parsing:
+            near = get_close_matches(name, self.list_commands(ctx))
+            hint = f"Did you mean {' or '.join(near)}?" if near else "'sabot --help' lists the commands."
+            ctx.fail(f"No such command '{name}'. {hint}")
+        return super().resolve_command(ctx, args)
+
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """The list of commands; those that are lazy are not loaded for it."""
         rows = []
@@ -124,12 +136,12 @@ def run(arguments: Sequence[str] | None = None) -> int:
     except click.exceptions.Exit as done:
         return done.exit_code
     except click.UsageError as error:
+        told = _with_hint_at_table(error)
         if state.output.as_json:
-            state.output.tell(
-                "error", error="UsageError", message=error.format_message(), advice="", exit=USAGE
-            )
+            message = told.format_message()
+            state.output.tell("error", error="UsageError", message=message, advice="", exit=USAGE)
         else:
-            _show_usage(error)
+            _show_usage(told)
         return USAGE
     except click.ClickException as error:
         error.show()
@@ -146,6 +158,14 @@ def run(arguments: Sequence[str] | None = None) -> int:
 
             return state.output.error(file_error(error))
         raise
+
+
+def _with_hint_at_table(error: click.UsageError) -> click.UsageError:
+    """The error; for an argument too many, also that this command takes a table's name by option."""
+    options = [] if error.ctx is None else [each for it in error.ctx.command.params for each in it.opts]
+    if error.message.startswith("Got unexpected extra argument") and "--table" in options:
+        return click.UsageError(f"{error.message}. A table is named with --table NAME.", error.ctx)
+    return error
 
 
 def _show_usage(error: click.UsageError) -> None:

@@ -168,7 +168,8 @@ class SocketTransport:
         try:
             made = socket.create_connection(self._address, CONNECT_S)
         except OSError as error:
-            raise NoDevice(f"{self.url}: {error}") from error
+            advice = "Check host and port, and that a device or 'sabot simulate' listens there."
+            raise NoDevice(f"{self.url}: {error.strerror or error}", advice) from error
         made.settimeout(WRITE_S)
         made.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self._socket = made
@@ -294,6 +295,10 @@ def opening_error(url: str, error: BaseException) -> SabotError:
         return PortDenied(f"{url}: {text}")
     if "PermissionError(13" in text:
         return PortBusy(f"{url}: {text}")
+    if number == errno.ENOENT:
+        return NoDevice(f"{url}: there is no such port")
+    if number == errno.EISDIR or "Could not configure port" in text:  # pyserial keeps no number of the latter
+        return NoDevice(f"{url}: this is no serial port", "'sabot devices' lists ports with a device.")
     return NoDevice(f"{url}: {text}")
 
 

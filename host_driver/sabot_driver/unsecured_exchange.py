@@ -113,7 +113,7 @@ class UnsecuredExchange:
             raise SabotError(f"{self._url}: the device refuses '{name}': {why}", "See 'sabot doctor'.")
         if received:
             raise NotSabot(f"{self._url}: the {received} bytes received are not from a Sabot device")
-        raise NoAnswer(f"{self._url}: no device answered in {self._timeout:g} s")
+        raise NoAnswer(f"{self._url}: no device answered in {self._timeout:.3g} s")
 
     def _read(self) -> None:
         """Read in a thread, because a transport's read may wait longer than a request can."""

@@ -210,7 +210,10 @@ class UserFiles:
                 read = tomllib.load(file).get("tables", {})
         except FileNotFoundError:
             return {}
-        except (OSError, tomllib.TOMLDecodeError) as error:
+        except OSError as error:
+            advice = "Check the rights of this file and its folder. SABOT_HOME must name a folder."
+            raise SettingsDamaged(f"{path}: {error.strerror}", advice) from error
+        except tomllib.TOMLDecodeError as error:
             raise SettingsDamaged(f"{path}: {error}") from error
         found = {}
         for name, entry in read.items():

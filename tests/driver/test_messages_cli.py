@@ -6,6 +6,7 @@ import hashlib
 import io
 import json
 import os
+import re
 import socket
 import subprocess
 import sys
@@ -43,6 +44,86 @@ def test_a_table_given_as_a_device_is_told_so(sabot: Sabot) -> None:
     ran = sabot("status", "--device", "BAC-07")
     assert ran.code == 2
     assert "--table BAC-07" in ran.err
+
+
+def test_a_table_named_without_its_option_is_told_so(sabot: Sabot) -> None:
+    ran = sabot("table", "open", "BAC-07")
+    assert ran.code == 2
+    assert "(BAC-07). A table is named with --table NAME." in ran.err
+    assert "--table" not in sabot("odds", "md-mini-baccarat", "BAC-07").err
+
+
+def test_an_unknown_command_is_answered_with_the_nearest(sabot: Sabot) -> None:
+    ran = sabot("plai")
+    assert ran.code == 2
+    assert ran.err.endswith("No such command 'plai'. Did you mean play or replay?\n")
+    assert "'sabot --help' lists the commands" in sabot("xyzzy").err
+    assert "No such option" in sabot("--bogus").err
+
+
+@pytest.mark.parametrize("path", ["/dev/null", "/tmp", __file__])
+def test_what_is_no_serial_port_is_called_so(sabot: Sabot, path: str) -> None:
+    ran = sabot("status", "--device", path)
+    assert ran.code == 3
+    assert ran.err.startswith(f"{path}: this is no serial port\n")
+    assert "cable" not in ran.err
+
+
+def test_a_port_that_is_not_there_is_said_once(sabot: Sabot) -> None:
+    ran = sabot("status", "--device", "/dev/ttyACM99")
+    assert ran.code == 3
+    assert ran.err.startswith("/dev/ttyACM99: there is no such port\n")
+
+
+def test_an_address_where_nothing_listens_gets_advice_about_the_address(sabot: Sabot) -> None:
+    with socket.socket() as closed:
+        closed.bind(("127.0.0.1", 0))
+        url = f"socket://127.0.0.1:{closed.getsockname()[1]}"
+        ran = sabot("status", "--device", url)
+    assert ran.code == 3
+    assert ran.err.startswith(f"{url}: Connection refused\nCheck host and port")
+
+
+def test_a_device_that_is_silent_is_told_with_a_round_time(sabot: Sabot) -> None:
+    with socket.socket() as silent:
+        silent.bind(("127.0.0.1", 0))
+        silent.listen()
+        url = f"socket://127.0.0.1:{silent.getsockname()[1]}"
+        ran = sabot("status", "--device", url, "--timeout", "0.3")
+    assert ran.code == 3
+    assert re.match(rf"{url}: no device answered in [0-9.]{{1,5}} s\n", ran.err), ran.err
+
+
+def test_a_capture_in_a_folder_that_is_not_there(sabot: Sabot) -> None:
+    ran = sabot("status", "--device", "sim://", "--capture", "/nope/x.pcapng")
+    assert ran.code == 2
+    assert ran.err.startswith("/nope/x.pcapng: No such file or directory\n")
+    assert "a folder that exists" in ran.err
+
+
+def test_an_act_without_a_person_names_the_ways_and_the_register(sabot: Sabot) -> None:
+    ran = sabot("table", "open", "--device", "sim://", "--people")
+    assert ran.code == 2
+    assert "--floor-key FILE or --badge CODE; 'sabot people list' shows who is enrolled" in ran.err
+
+
+def test_a_computer_without_a_journal_says_so(sabot: Sabot) -> None:
+    ran = sabot("journal", "show")
+    assert ran.code == 0
+    assert "this computer has no journal" in ran.out
+    assert sabot("journal", "show", "--json").out == ""
+
+
+def test_a_home_that_is_a_file_is_not_advised_to_be_corrected(
+    sabot: Sabot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "home"
+    file.write_text("")
+    monkeypatch.setenv("SABOT_HOME", str(file))
+    ran = sabot("table", "list")
+    assert ran.code == 1
+    assert ran.err.startswith(f"{file}/tables.toml: Not a directory\n")
+    assert "SABOT_HOME" in ran.err
 
 
 @pytest.mark.parametrize("command", ["play", "simulate"])

@@ -107,7 +107,10 @@ def show_credential(acting: ActingPerson, roles: tuple[TableRole, ...]) -> Prese
         return Presented(read_pin(acting, "the badge's holder"), badge=acting.badge)
     ways = [f"--{role}-key FILE" for role in roles if role is not TableRole.DEALER]
     ways += ["--badge CODE"] + (["--person ID"] if TableRole.DEALER in roles else [])
-    raise click.UsageError(f"this is an act of {' or '.join(roles)}: say who acts with {', '.join(ways)}")
+    raise click.UsageError(
+        f"this is an act of {' or '.join(roles)}: say who acts with {' or '.join(ways)};"
+        " 'sabot people list' shows who is enrolled"
+    )
 
 
 @dataclass(frozen=True)
