@@ -368,6 +368,8 @@ NEEDS: dict[str, tuple[str, ...]] = {
     "sabot house revoke": SIGNED,
     "sabot house rotate": OFFICE,
     "sabot house trust": OFFICE,
+    "sabot house bind": OFFICE,
+    "sabot house reset": OFFICE,
     "sabot house update": (*OFFICE, TRUST),
     "sabot people enrol": (*SIGNED, TRUST),
     "sabot people badge": DANA,
