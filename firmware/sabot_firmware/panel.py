@@ -1,7 +1,8 @@
 """Display and lamp, which only the device controls. The shoe half's message has priority.
 
 The lamp has three states: green while play needs nobody, amber when the dealer must act, and red when the
-floor is wanted: after a jam that stops the shoe, out of order, or when the dealer called.
+floor is wanted. The floor is wanted after a jam of the shoe, after a jam of the shuffler while the shoe is
+empty, when the machine is out of order, and when the dealer called. `locate` shows amber meanwhile.
 """
 
 from sabot_firmware import shoe, shuffler

@@ -112,6 +112,10 @@ def _read(entry: Entry | None) -> Claim | None:
 
 
 async def release(client: Client, names: SiteNames, table: str, timeout: float = 10.0) -> None:
-    """Give a table's claim free, after its PC was replaced. The run that has it is refused from then on."""
+    """Give a table's claim free, after its PC was replaced.
+
+    The first publisher that takes the claim then has the table; every other PC is refused. So the old PC
+    must be off: if it is on and connects again first, it has the table again.
+    """
     free = Claim(table=table, pc="", run="", number=0, at_us=time.time_ns() // 1000)
     await put(client, names.key_subject(claim_key(table)), free.to_bytes(), None, timeout)
