@@ -142,8 +142,8 @@ def serve(
 ) -> int:
     """Serve a table's pages to browsers.
 
-    The process owns the device and runs the table until Ctrl-C or SIGTERM ends it. A second 'sabot serve' for the same
-    table prints a new address to enter by; 'sabot play', 'watch' and 'status' attach to it.
+    The process owns the device and runs the table until Ctrl-C or SIGTERM ends it. A second 'sabot serve'
+    for the same table prints a new address to enter by; 'sabot play', 'watch' and 'status' attach to it.
 
     Exit codes: 0 ended, 1 refused, 2 usage, 3 no device, 5 not verified, 6 served by another process,
     130 ended with Ctrl-C.

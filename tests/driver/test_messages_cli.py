@@ -371,6 +371,8 @@ NEEDS: dict[str, tuple[str, ...]] = {
     "sabot house bind": OFFICE,
     "sabot house reset": OFFICE,
     "sabot house update": (*OFFICE, TRUST),
+    "sabot house bind": OFFICE,
+    "sabot house reset": OFFICE,
     "sabot people enrol": (*SIGNED, TRUST),
     "sabot people badge": DANA,
     "sabot people pin": DANA,
