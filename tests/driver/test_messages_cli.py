@@ -371,8 +371,6 @@ NEEDS: dict[str, tuple[str, ...]] = {
     "sabot house bind": OFFICE,
     "sabot house reset": OFFICE,
     "sabot house update": (*OFFICE, TRUST),
-    "sabot house bind": OFFICE,
-    "sabot house reset": OFFICE,
     "sabot people enrol": (*SIGNED, TRUST),
     "sabot people badge": DANA,
     "sabot people pin": DANA,
