@@ -252,12 +252,14 @@ class Service:
         if half.state in (shoe.READY, shoe.UNPROVED):
             controller.dealing.eject_unproved()
             return True
-        if half.state != shoe.EMPTY or controller.shuffler.state == shuffler.STORING:
+        if half.state != shoe.EMPTY or controller.shuffler.state in (shuffler.STORING, shuffler.DOOR_OPEN):
             return False
         if hardware.level(STORE):
             controller.push_unproved()
             return True
         if hardware.level(CHAMBER):
+            if controller.shuffler.state == shuffler.IDLE:  # its sensor was dead, and is repaired
+                controller.shuffler.enter(shuffler.UNPROVED)
             controller.shuffler.unload(controller.now_us)
             return True
         self.emptying = False

@@ -192,7 +192,7 @@ class Dealer:
             machine.repair()
             machine.open_door(door)
             device.run_until(lambda: True)
-            machine.empty_by_hand(door)
+            self._take_out(door)
             if door == hardware.SHUFFLER_DOOR:
                 machine.take_tray()
             machine.close_door(door)
@@ -217,13 +217,17 @@ class Dealer:
         view = device.view()
         return not view.shoe_fault and not view.shuffler_fault
 
+    def _take_out(self, door: int) -> None:
+        """Take every card out of a half, through its open door."""
+        self.device.machine.empty_by_hand(door)
+
     def _empty_by_hand(self) -> None:
         """What the machine could not bring out of the shuffler half is taken out through its door."""
         device, machine = self.device, self.device.machine
         if self.shuffler_state == shuffler.UNPROVED:
             machine.open_door(hardware.SHUFFLER_DOOR)
             device.run_until(lambda: True)
-            machine.empty_by_hand(hardware.SHUFFLER_DOOR)
+            self._take_out(hardware.SHUFFLER_DOOR)
             machine.close_door(hardware.SHUFFLER_DOOR)
             device.run_until(lambda: True)
 
@@ -232,7 +236,7 @@ class Dealer:
         device, machine = self.device, self.device.machine
         machine.open_door(hardware.SHOE_DOOR)
         device.run_until(lambda: True)
-        machine.empty_by_hand(hardware.SHOE_DOOR)
+        self._take_out(hardware.SHOE_DOOR)
         machine.close_door(hardware.SHOE_DOOR)
         device.run_until(lambda: True)
         device.command("purge", role="floor")
@@ -266,14 +270,7 @@ class Dealer:
 
     def _refill(self) -> bool:
         """Register what is missing and feed until a deck is in the shoe and the other on the shelf."""
-        for deck_id, cards in self.decks.items():
-            if any(card.bent for card in cards) and self.device.view().has_deck(deck_id):
-                self.device.command("remove_deck", deck_id, DAMAGED, role="floor")
-        for back in BACKS:
-            if not self.device.view().has_back(back):
-                self.device.machine.take_tray()
-                self.collect()  # what is left of a deck that is gone is not fed again
-                self.new_deck(back)
+        self._register_missing()
         for _ in range(3):
             if self.shuffler_state == shuffler.STORED and self.shoe_state == shoe.READY:
                 return self._turn_is_right()
@@ -286,16 +283,7 @@ class Dealer:
             try:
                 self.feed(waiting[0])
             except Refusal as refused:
-                if refused.values in ((TRAY_EMPTY,), (TOO_HOT,)):
-                    if refused.values == (TRAY_EMPTY,):  # it is not: service repairs its sensor
-                        self.device.machine.repair()
-                    else:
-                        self.device.run_for(COOLING_US)
-                    self.device.machine.take_tray()
-                    self.collect()
-                    return False
-                # Its hours are over, or it may not be shuffled for another reason: a new one.
-                self.device.command("remove_deck", waiting[0], DAMAGED, role="floor")
+                self._not_fed(waiting[0], refused)
                 return False
             if not self.shuffled():
                 return False
@@ -303,6 +291,30 @@ class Dealer:
             if self.shoe_state != shoe.READY:
                 return False
         return False
+
+    def _register_missing(self) -> None:
+        """Decks with a bent card leave; a new deck is opened for each back that no deck has."""
+        for deck_id, cards in self.decks.items():
+            if any(card.bent for card in cards) and self.device.view().has_deck(deck_id):
+                self.device.command("remove_deck", deck_id, DAMAGED, role="floor")
+        for back in BACKS:
+            if not self.device.view().has_back(back):
+                self.device.machine.take_tray()
+                self.collect()  # what is left of a deck that is gone is not fed again
+                self.new_deck(back)
+
+    def _not_fed(self, deck_id: int, refused: Refusal) -> None:
+        """A deck was not shuffled: take it back, and remove the cause or the deck."""
+        if refused.values in ((TRAY_EMPTY,), (TOO_HOT,)):
+            if refused.values == (TRAY_EMPTY,):  # it is not: service repairs its sensor
+                self.device.machine.repair()
+            else:
+                self.device.run_for(COOLING_US)
+            self.device.machine.take_tray()
+            self.collect()
+            return
+        # Its hours are over, or it may not be shuffled for another reason: a new one.
+        self.device.command("remove_deck", deck_id, DAMAGED, role="floor")
 
     def _turn_is_right(self) -> bool:
         """Whether the deck in the shoe has the turn; if not, the machine is emptied."""

@@ -19,11 +19,12 @@ from rich.console import Console
 from sabot_evidence.core_dumps import forbid_core_dumps
 from sabot_firmware import shoe, whereabouts
 from sabot_firmware.controller import Controller
-from sabot_firmware.dealing import Dealing
+from sabot_firmware.dealing import DELIVERY, Dealing
 from sabot_firmware.decks import PAST_ITS_HOURS, DeckRegistry
 from sabot_firmware.machine_constants import DECK_CARDS
-from sabot_firmware.persistent_state import NO_CARDS, PersistentState
+from sabot_firmware.persistent_state import CARDS_INSIDE, NO_CARDS, PersistentState
 from sabot_firmware.rounds import CARD_MISSING, CORRECT, Round
+from sabot_firmware.service import Service
 from sabot_firmware.shuffler import Shuffler
 from sabot_simulators.soak import SoakReport, soak
 
@@ -171,6 +172,89 @@ def shoe_was_not_working() -> Iterator[None]:
         yield
 
 
+@contextmanager
+def service_leaves_the_path() -> Iterator[None]:
+    """Service and out of order do not note that a card may stick in the shoe's path."""
+
+    def forget(original: Callable[..., None], self: Service) -> None:
+        cleared = self._controller.shoe.cleared
+        original(self)
+        self._controller.shoe.cleared = cleared
+
+    with _around(Service, "_forget", forget):
+        yield
+
+
+@contextmanager
+def inspection_used_up() -> Iterator[None]:
+    """A deck that never came to the shoe uses an inspection of the path up."""
+
+    def inspected(original: Callable[..., Any], self: Dealing) -> Any:
+        half = self._controller.shoe
+        with patch.object(half, "block", lambda missing, deck_id: None):
+            cleared, answer = half.cleared, original(self)
+        half.cleared = cleared
+        half.block(0, 0)
+        return answer
+
+    with _around(Dealing, "path_inspected", inspected):
+        yield
+
+
+@contextmanager
+def whole_with_one_more() -> Iterator[None]:
+    """A batch counts as delivered whole while one more card of it lies in the path."""
+
+    def came_out(original: Callable[..., None], self: Dealing, cards: int) -> None:
+        half, delivered = self._controller.shoe, self._ejecting == DELIVERY
+        missing = half.missing
+        if delivered:
+            half.missing = 0
+        original(self, cards)
+        if delivered:
+            half.missing = missing
+
+    with _around(Dealing, "_came_out", came_out):
+        yield
+
+
+@contextmanager
+def purge_unblocks() -> Iterator[None]:
+    """A purge that brought no card out unblocks the shoe."""
+
+    def account(original: Callable[..., None], self: shoe.Shoe) -> None:
+        original(self)
+        if self._purging:
+            self.block(0, 0)
+
+    with _around(shoe.Shoe, "_account", account):
+        yield
+
+
+@contextmanager
+def hands_forgotten() -> Iterator[None]:
+    """A power cut forgets that hands were in the shoe."""
+
+    def load(original: Callable[..., None], self: PersistentState) -> None:
+        original(self)
+        self.cleared = False
+
+    with _around(PersistentState, "_load", load):
+        yield
+
+
+@contextmanager
+def last_card_forgotten() -> Iterator[None]:
+    """The shoe's last card, drawn and not counted, does not block the shoe after a power cut."""
+
+    def start(original: Callable[..., None], self: Controller, now_us: int) -> None:
+        self.persistent.shoe_inside = min(self.persistent.shoe_inside, CARDS_INSIDE)
+        original(self, now_us)
+
+    with _around(Controller, "start", start):
+        yield
+
+
 # Each plant, and the claim that gives it away
 PLANTS: dict[str, tuple[Callable[[], Any], str]] = {
     "round-of-51": (round_of_51, "a correct round of 51"),
@@ -183,6 +267,12 @@ PLANTS: dict[str, tuple[Callable[[], Any], str]] = {
     "stub-one-too-many": (stub_one_too_many, "a stub of"),
     "hours-never-over": (hours_never_over, "within its hours"),
     "shoe-was-not-working": (shoe_was_not_working, "the shoe half is empty"),
+    "service-leaves-the-path": (service_leaves_the_path, "52 in the shoe"),
+    "inspection-used-up": (inspection_used_up, "52 in the shoe"),
+    "whole-with-one-more": (whole_with_one_more, "was delivered whole"),
+    "purge-unblocks": (purge_unblocks, "the shoe half is empty"),
+    "hands-forgotten": (hands_forgotten, "52 in the shoe"),
+    "last-card-forgotten": (last_card_forgotten, "the shoe half is empty"),
 }
 
 

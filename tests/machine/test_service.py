@@ -346,6 +346,54 @@ def test_clearing_a_fault_ends_neither_service_nor_an_out_of_order_machine() -> 
     assert table.shuffler_state == shuffler.OUT_OF_ORDER
 
 
+def cards_in_the_chamber(seed: int) -> Table:
+    """A table at rest whose second deck lies unproved in the chamber, and its first one in the shoe."""
+    table = Table(seed)
+    table.device.run_until_idle()
+    table.shuffle(back=hardware.RED)
+    table.wait(lambda: table.shoe_state == shoe.READY)
+    table.feed(table.new_deck(hardware.BLUE))
+    table.wait(lambda: table.machine.count("chamber") == 52)
+    table.device.reboot()
+    table.device.run_until_idle()
+    for on in (1, 0):  # service takes nothing out
+        table.device.command("service_mode", on, role="service")
+        table.device.run_until_idle()
+    assert (table.shuffler_state, table.machine.count("chamber")) == (shuffler.UNPROVED, 52)
+    return table
+
+
+def test_a_chamber_whose_sensor_was_dead_in_service_is_emptied_when_it_is_repaired() -> None:
+    """The half was called idle, its sensor then showed cards, and emptying ended in an illegal transition."""
+    table = cards_in_the_chamber(5)
+    table.device.command("service_mode", 1, role="service")
+    table.machine.sensors.set(hardware.CHAMBER, 0)  # the sensor fails
+    table.device.command("service_mode", 0, role="service")
+    table.device.run_until_idle()
+    assert table.shuffler_state == shuffler.IDLE
+    table.machine.presence()  # repaired
+    table.device.run_until_idle()
+    table.device.command("empty_machine", role="floor")
+    table._wait_emptied()
+    assert table.named("emptied")[-1][0] == 104
+    assert table.machine.count("chamber") == 0
+
+
+def test_emptying_waits_while_the_door_of_the_shuffler_is_open() -> None:
+    """The stack in the exit tray was taken meanwhile, and the carriage was ordered behind an open door."""
+    table = cards_in_the_chamber(6)
+    table.device.command("empty_machine", role="floor")
+    table.wait(lambda: table.shoe_state == shoe.STUB_WAITING)
+    table.machine.open_door(hardware.SHUFFLER_DOOR)
+    table.device.run_until_idle()
+    table.machine.take_exit()
+    table.device.run_until_idle()
+    assert (table.shuffler_state, table.machine.count("chamber")) == (shuffler.DOOR_OPEN, 52)
+    table.machine.close_door(hardware.SHUFFLER_DOOR)
+    table._wait_emptied()
+    assert table.named("emptied")[-1][0] == 104
+
+
 def test_stop_ends_the_emptying_of_the_machine() -> None:
     """The exit tray is covered, so emptying waits. After the stop it does not go on when the tray is free."""
     table = Table(19)

@@ -88,9 +88,15 @@ class ManualAccess(MovingParts):
         self.sensors.set(door, 1)
         self._supply()
 
-    def empty_by_hand(self, door: int) -> list[PhysicalCard]:
-        """Somebody takes every card out of a half, through its open door."""
+    def empty_by_hand(self, door: int, overlooks: bool = False) -> list[PhysicalCard]:
+        """Somebody takes every card out of a half, through its open door.
+
+        A person who ``overlooks`` leaves the cards of its track that cover no sensor.
+        """
         self._need_open(door)
+        track = self.deal_track if door == hardware.SHOE_DOOR else self.feed_track
+        left = track.unseen() if overlooks else []
+        track.bodies = [body for body in track.bodies if body not in left]
         if door == hardware.SHOE_DOOR:
             self._vain[SHOE] = 0
             taken = self.exit_tray + self.deal_track.clear() + self.shoe
@@ -100,6 +106,7 @@ class ManualAccess(MovingParts):
             self._vain[SHUFFLER] = 0
             taken = self.elevator.empty() + self.crashed + self.feed_track.clear() + self.store
             self.crashed, self.store = [], []
+        track.bodies = left
         return self._hand_out(taken)
 
     def loosen(self, door: int) -> None:

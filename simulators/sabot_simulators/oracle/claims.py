@@ -65,6 +65,13 @@ UNSEEN = {
         "the shoe's last card, which landed after the sensor had failed; no card may be left in shoe or path",
         "from the failure of the sensor until it is repaired or the stub is taken",
     ),
+    "overlooked": Unseen(
+        "a person who had the half in hand (its door, service, out of order, or the path inspected) "
+        "overlooks a card that covers no sensor, or leaves cards before a dead one",
+        "that the half is empty; never a number of cards and never the place of a deck",
+        "each card that no sensor showed when the person had the half in hand",
+        "from then on, while the card lies where it lay and no sensor shows it",
+    ),
     "wrong_clock": Unseen(
         "the device has no clock during a power cut. If a host sets it back, or registers a deck while it is "
         "ahead, the deck seems younger than it is",

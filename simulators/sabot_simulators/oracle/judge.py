@@ -10,19 +10,23 @@ from dataclasses import dataclass, field
 
 from sabot_firmware import hardware, shoe, shuffler
 from sabot_firmware.decks import CARD_BY_CARD, DEFAULT_HOURS, NO_LIMIT
+from sabot_firmware.machine_constants import DECK_CARDS
 from sabot_firmware.rounds import CARD_EXTRA, CARD_MISSING, CORRECT, UNPROVED
 from sabot_protocol.codec import enum_number
 from sabot_simulators.emulated_device import CommandValue, SteppedDevice
 from sabot_simulators.mechanism.faults import FaultOccurrence
-from sabot_simulators.mechanism.moving_parts import DOORS
+from sabot_simulators.mechanism.moving_parts import DOORS, SHOE, SHUFFLER
 from sabot_simulators.mechanism.physical_cards import PhysicalCard
 from sabot_simulators.oracle.claims import Excuse, WrongClaim
+from sabot_simulators.oracle.hands import Overlooked
 from sabot_simulators.view import DeckView
 
 Body = tuple[PhysicalCard, ...]  # cards that moved as one
 
 MEMORY_DAMAGED = enum_number("Fault", "memory_damaged")
 SHOE_MOVES = (shoe.DISPENSING, shoe.EJECTING, shoe.LOADING)
+SERVICED = (shoe.SERVICE, shoe.OUT_OF_ORDER)
+SHUFFLER_SERVICED = (shuffler.SERVICE, shuffler.OUT_OF_ORDER)
 STANDS = (shoe.JAMMED, shoe.DOOR_OPEN, shoe.OUT_OF_ORDER, shoe.SERVICE)
 CHAMBER_AT, STORE_AT, SHOE_AT, TRAY_AT, HANDS_AT = range(2, 7)  # in ``DeckView.cards``
 TAKEN_KINDS = ("missing_card", "other_deck_card")
@@ -85,11 +89,12 @@ class Oracle:
         self._decks: dict[int, DeckSeen] = {}
         self._cards: list[PhysicalCard] = []  # all there were when they were last looked at
         self._in_shoe = 0  # the deck that was pushed into the shoe last
-        self._shoe_was = shoe.STARTING
+        self._shoe_was, self._shuffler_was = shoe.STARTING, shuffler.STARTING
         self._last_turn = 0  # the deck that was dealt or delivered last
         self._one_deck = False
         self._stack_cards = 3
         self._method = 0
+        self._game_cards = DECK_CARDS
         self._hours = DEFAULT_HOURS
         self._fed_us = -1  # when the newest shuffle began, and the one before
         self._fed_before_us = -1
@@ -98,6 +103,7 @@ class Oracle:
         self._emptied: list[Body] = []  # since emptying began
         self._emptying = False
         self._flying: list[PhysicalCard] = []  # cards that had left the shoe when emptying began
+        self._overlooked = Overlooked(device.machine, self._deck_of)
         device.machine.landed.clear()
         device.on_report = self.report
         device.on_command = self.commanded
@@ -148,6 +154,7 @@ class Oracle:
             self._one_deck = bool(values[0])
         elif name == "set_game":
             self._method, self._stack_cards, self._hours = int(values[1]), int(values[3]), int(values[4])
+            self._game_cards = DECK_CARDS * int(values[2])
         elif name == "deliver_deck":
             self._last_turn = int(values[0])
         elif name == "empty_machine":
@@ -186,15 +193,18 @@ class Oracle:
         machine = self._machine
         if state in (shuffler.JAMMED, shuffler.STARTING):
             self._emptying = False  # broken off
+        self._in_hand(SHUFFLER, state in SHUFFLER_SERVICED or self._shuffler_was in SHUFFLER_SERVICED)
+        self._shuffler_was = state
         if state == shuffler.FEEDING:
             self._fed_before_us, self._fed_us = self._fed_us, machine.agenda.now_us
             self._deck(deck_id).proof = None
             self._judge_hours(deck_id, "shuffle")
         elif state == shuffler.IDLE:
-            inside = machine.count("path") + machine.count("chamber")
+            inside = machine.feed_track.cards() + machine.crashed + machine.stack()
             if self._device.shoe_state != shoe.LOADING:
-                inside += machine.count("store")
-            self._claim("the shuffler half is empty", not inside)
+                inside += machine.store
+            excuses = self._overlooked.excuses(SHUFFLER, inside)
+            self._judge("the shuffler half is empty", not inside, excuses)
         elif state in (shuffler.HOLDING, shuffler.STORING) and deck_id and self._deck(deck_id).proof is None:
             deck = self._deck(deck_id)  # deck_counted follows, and is judged then
             deck.proof, deck.proof_us, deck.out = machine.stack(), machine.agenda.now_us, []
@@ -211,16 +221,36 @@ class Oracle:
         elif state in (shoe.STACK_WAITING, shoe.STUB_WAITING):
             self._stack = self._fallen
         before, self._shoe_was = self._shoe_was, state
+        self._in_hand(SHOE, state in SERVICED or before in SERVICED)
         by_hand = state == shoe.READY and (before == shoe.UNPROVED or deck_id != self._in_shoe)
         if state == shoe.LOADING or by_hand:
             self._in_shoe = deck_id
             deck = self._deck(deck_id)
+            if by_hand and self._method == CARD_BY_CARD:
+                self._laid_into_the_shoe(deck)
             deck.in_shoe_us, deck.out = self._machine.agenda.now_us, []
         elif state == shoe.ROUND_OPEN and (self.round is None or self.round.round_id != round_id):
             self._round_opened(round_id, deck_id)
         elif state == shoe.EMPTY:
-            self._claim("the shoe half is empty", not self._machine.count("shoe"))
+            inside = self._machine.deal_track.cards() + self._machine.shoe
+            self._judge("the shoe half is empty", not inside, self._overlooked.excuses(SHOE, inside))
         self._each_deck()
+
+    def _in_hand(self, half: int, serviced: bool) -> None:
+        """Note that people have or had a half in hand: by its door, in service, or out of order."""
+        self._overlooked.door(half)
+        if serviced:
+            self._overlooked.in_hand(half, "service, or out of order")
+
+    def _hear_path_inspected_by(self, *_: int) -> None:
+        self._overlooked.in_hand(SHOE, "the path was inspected")
+
+    def _laid_into_the_shoe(self, deck: DeckSeen) -> None:
+        """Judge that a deck which people may lay in was delivered whole, with nothing left in the path."""
+        came = sum(map(len, deck.out))
+        what = f"deck {deck.deck_id} was delivered whole"
+        self._judge(what, came == self._game_cards, self._aligned(deck.out, deck.deck_id))
+        self._claim(f"{what}, and no card is left in the path", not self._machine.deal_track.bodies)
 
     def _hear_bets_closed(self, round_id: int, hands: int) -> None:
         self._current(round_id).hands = hands
@@ -514,6 +544,10 @@ class Oracle:
             backs = [each.back for each in self._device.view().decks if each.deck_id == deck_id]
             deck = self._decks[deck_id] = DeckSeen(deck_id, backs[0] if backs else hardware.NOTHING)
         return deck
+
+    def _deck_of(self, card: PhysicalCard) -> int:
+        """The deck whose new pack a card came out of, or 0."""
+        return next((deck.deck_id for deck in self._decks.values() if deck.pack == card.pack), 0)
 
     def _take_landed(self) -> None:
         """Record the cards that fell into the exit tray since the last call."""

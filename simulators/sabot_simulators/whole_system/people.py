@@ -13,7 +13,7 @@ from sabot_simulators.chips import PowerCut
 from sabot_simulators.dealer import RecoveryFailed
 from sabot_simulators.emulated_device import WaitTimeout
 from sabot_simulators.mechanism.physical_cards import new_deck
-from sabot_simulators.soak import OPENED, SoakDealer
+from sabot_simulators.soak_dealer import OPENED, SoakDealer
 from sabot_simulators.whole_system.checks import note_sizes
 from sabot_simulators.whole_system.world import LinkGone, WholeSystem
 
