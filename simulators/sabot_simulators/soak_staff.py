@@ -26,15 +26,16 @@ CARD_US = 60_000  # within which a drawn card comes to the exit
 PUSH_US = 1_500_000  # within which the pusher brings a deck
 IN_SERVICE = 0.25  # that somebody takes the machine into service, or out of order, before a fault is cleared
 AWAY = 0.05  # the same between two rounds or recoveries without a fault
-CUT = 0.4  # that the power fails meanwhile
+CUT = 0.5  # that the power fails meanwhile
 JOGS = (0, 0, 1, 3)
 JOG_US = 250_000
 ROLLERS = ("feed", "insert", "deal")
 LOOKS_IN = 0.4  # that somebody opens the shoe's door in service
 OVERLOOKS = 0.3  # that a person who takes the cards out leaves those that cover no sensor
 LOOSENS = 0.5  # that a card which was overlooked does not stick any more
-UNLOOKED = 0.35  # that the floor says the path was inspected, and looked at nothing
-SHUFFLER_FIRST = 0.3  # that the shuffler half is emptied by hand before the machine is
+LOOKED_FOR = 0.7  # that a deck which came out short is not fed before its card was looked for
+UNLOOKED = 0.5  # that the floor says the path was inspected, and looked at nothing
+SHUFFLER_FIRST = 0.5  # that the shuffler half is emptied by hand before the machine is
 AT_REST = (shoe.EMPTY, shoe.BLOCKED, shoe.JAMMED, shoe.DOOR_OPEN, shoe.UNPROVED)
 
 
@@ -55,6 +56,13 @@ class SoakStaff(SoakDealer):
         """One round, in which trouble may wait."""
         self._expect_trouble(PHASES)
         return super().deal_round()
+
+    def feed(self, deck_id: int) -> None:
+        """Have a deck shuffled; Interrupted if its card is looked for in the shoe first."""
+        short = len(self.decks[deck_id]) < self._deck_size and self.shoe_state == shoe.BLOCKED
+        if short and self._random.random() < LOOKED_FOR:
+            raise Interrupted("a card is missing")
+        super().feed(deck_id)
 
     def _expect_trouble(self, phases: tuple[str, ...]) -> None:
         if self._trouble is None and self._random.random() < TROUBLED:

@@ -65,6 +65,7 @@ def test_a_record_also_decays_while_the_power_is_off() -> None:
     with pytest.raises(PowerCut):
         table.chip.write(0, b"\x00")
     before = bytes(table.chip.cells)
+    table.machine.on_power_cut = lambda: None  # it is off
     table.machine.on_fault(PlannedFault("corrupted_record", "controller"))
     changed = [one ^ other for one, other in zip(before, table.chip.cells, strict=True) if one != other]
     assert [bin(each).count("1") for each in changed] == [1]

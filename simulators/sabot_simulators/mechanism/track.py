@@ -142,10 +142,14 @@ class Track:
         """The cards that no roller holds any more and that have not landed."""
         return [card for body in self.bodies if body.stretch >= body.course.loose for card in body.cards]
 
-    def unseen(self) -> list[CardGroup]:
-        """The bodies that cover no sensor of this track."""
+    def unseen(self, dead: Callable[[int], bool] = lambda sensor: False) -> list[CardGroup]:
+        """The bodies that cover no sensor of this track, or only dead ones."""
         now = self._agenda.now_us
-        return [body for body in self.bodies if not body.course.covers[self._whereabouts(body, now)[0]]]
+        return [
+            body
+            for body in self.bodies
+            if all(map(dead, body.course.covers[self._whereabouts(body, now)[0]]))
+        ]
 
     def at(self, sensor: int) -> CardGroup | None:
         """The foremost body that covers a sensor, if any."""

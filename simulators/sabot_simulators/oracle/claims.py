@@ -67,7 +67,7 @@ UNSEEN = {
     ),
     "overlooked": Unseen(
         "a person who had the half in hand (its door, service, out of order, or the path inspected) "
-        "overlooks a card that covers no sensor, or leaves cards before a dead one",
+        "overlooks a card that covers no sensor, or leaves cards before a dead one or beside the stack",
         "that the half is empty; never a number of cards and never the place of a deck",
         "each card that no sensor showed when the person had the half in hand",
         "from then on, while the card lies where it lay and no sensor shows it",

@@ -53,9 +53,12 @@ class Overlooked:
         machine = self._machine
         track = machine.deal_track if half == SHOE else machine.feed_track
         now_us = machine.agenda.now_us
-        hidden = [(card, body.lead_now(now_us)) for body in track.unseen() for card in body.cards]
+        dead = machine.sensors.is_dead
+        hidden = [(card, body.lead_now(now_us)) for body in track.unseen(dead) for card in body.cards]
+        if half == SHUFFLER:  # beside the stack
+            hidden += [(card, 0) for card in machine.crashed]
         for sensor, zone in STACKS[half]:
-            if machine.sensors.is_dead(sensor):
+            if dead(sensor):
                 stack = machine.stack() if zone == "chamber" else getattr(machine, zone)
                 hidden += [(card, -NEAR_UM * (sensor + 2)) for card in stack]
         return hidden
