@@ -295,7 +295,7 @@ def opening_error(url: str, error: BaseException) -> SabotError:
         return PortDenied(f"{url}: {text}")
     if "PermissionError(13" in text:
         return PortBusy(f"{url}: {text}")
-    if number == errno.ENOENT:
+    if number == errno.ENOENT and "could not open port" in text:
         return NoDevice(f"{url}: there is no such port")
     if number == errno.EISDIR or "Could not configure port" in text:  # pyserial keeps no number of the latter
         return NoDevice(f"{url}: this is no serial port", "'sabot devices' lists ports with a device.")

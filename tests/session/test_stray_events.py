@@ -33,7 +33,7 @@ def check_goes_on(session: TableSession, record: RowsInMemory, at: int) -> None:
 
 
 def test_every_event_in_every_phase(phases: list[Phase], amount: Amount) -> None:
-    every, tried, unexplained = amount(800, full=8), 0, 0
+    every, tried, unexplained = amount(397, full=8), 0, 0
     for first, phase in enumerate(phases):
         for event in list(events_in(phase))[first % every :: every]:
             session, record = session_in(phase)
