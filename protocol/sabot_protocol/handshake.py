@@ -94,8 +94,8 @@ class ClearExchange:
         """Take bytes from the cable."""
         for payload, _ in self._decoder.feed(data):
             said = None if payload is None else read_clear(self._codec, payload)
-            if said is None or self.answer is not None:
-                continue
+            if said is None or self.answer is not None or self.failure is not None:
+                continue  # the first answer counts: a question that was sent again may be refused otherwise
             name, _, values = said
             if name == self._wanted and (not self._echoed or values[0] == self._nonce):
                 self.answer = values

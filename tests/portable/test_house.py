@@ -21,7 +21,7 @@ from sabot_protocol.frame import Decoder, encode
 from sabot_protocol.handshake import ClearExchange
 from sabot_protocol.house_lines import is_site
 from sabot_protocol.provisioning import OPEN_S, PROVISIONED, UNPROVISIONED
-from sabot_protocol.wire_constants import CLEAR_TO_DEVICE
+from sabot_protocol.wire_constants import CLEAR_TO_DEVICE, CLEAR_TO_HOST
 from sabot_simulators.chips import PowerCut, SimFlash
 
 SITE = "MAIN"
@@ -392,3 +392,13 @@ def test_names_of_sites():
         assert not is_site(bad)
 
 
+
+
+def test_a_question_sent_again_and_refused_otherwise_does_not_hide_the_first_answer():
+    """A statement is checked for seconds; the host sends it again, and that is refused as too soon."""
+    question = ClearExchange(CODEC, "reset_statement", (NONCE, bytes(64)), 0)
+    refused = CODEC.named("refused")
+    for error in ("bad_proof", "too_soon"):
+        payload = refused.pack((NONCE, CODEC.error_named(error).id))
+        question.receive(bytes(encode(bytes((CLEAR_TO_HOST, refused.id)) + payload)))
+    assert question.failure == "bad_proof"
