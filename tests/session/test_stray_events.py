@@ -49,7 +49,7 @@ def test_every_event_in_every_phase(phases: list[Phase], amount: Amount) -> None
                 assert told[0].follows is not None
                 check_floor_looks(session)
     assert tried > amount(300, full=10_000)
-    assert unexplained > 0
+    assert unexplained > 0 or not amount.full  # few events have no place; a sample may meet none of them
 
 
 def check_floor_looks(session: TableSession) -> None:
