@@ -52,6 +52,8 @@ def test_no_alarm_is_taken_without_sign_in(wall: ServedWall) -> None:
         token = wall.service.app.access.local_token
         local = {"Authorization": f"Bearer {token}"}  # a program of this computer is no person
         assert client.http.post("/api/alarms/take", json=asked, headers=local).status_code == 401
+        signing = client.http.post("/api/sign-in", json={}, headers=local)
+        assert signing.json()["error"] == "no_page"
         entry = wall.spoken.entry_of("t1", "person_needed")
         assert entry is not None
         assert entry.taken_by is None
