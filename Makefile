@@ -104,7 +104,7 @@ rule-mutants: $(VENV)/.test ## each row of each rule text dropped or changed: wh
 soak: $(VENV)/.play ## TABLES=2000 tables with random faults: was anything ever claimed that was not so?
 	$(BIN)/python -m sabot_simulators.soak --tables $(TABLES)
 
-soak-planted: $(VENV)/.play ## fifteen defects planted into the core: at which of TABLES=2000 tables the soak finds each
+soak-planted: $(VENV)/.play ## sixteen defects planted into the core: at which of TABLES=2000 tables the soak finds each
 	$(BIN)/python -m sabot_simulators.seeded_defects --tables $(TABLES)
 
 month: $(VENV)/.play ## DAYS=30 of the board's program over stubs, host absent and present for SESSION_HOURS=1 a day: time, hours, events

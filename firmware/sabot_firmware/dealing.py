@@ -264,9 +264,14 @@ class Dealing:
         return ()
 
     def deck_counted(self, deck_id: int) -> None:
-        """A deck was fed and is complete: none of its cards can lie in the shoe's path."""
+        """A deck was fed and is complete: none of its cards lies in the shoe's path.
+
+        A count is not a composition. Another card may have taken the place of the one that lies there, so the
+        next deck's first card must pass the exit before that deck is proved.
+        """
         half = self._controller.shoe
         if half.missing and half.short_deck == deck_id:
+            half.cleared = True
             half.block(0, 0)
 
     def reveal_round(self, round_id: int) -> "Values":

@@ -10,6 +10,7 @@ from sabot_firmware.jam import SERVICE_FAULTS
 from sabot_protocol.codec import enum_name, enum_number
 from sabot_protocol.errors import Refusal
 from sabot_simulators.emulated_device import OPENING_UTC_S, SteppedDevice, WaitTimeout
+from sabot_simulators.mechanism.moving_parts import SHOE, SHUFFLER
 from sabot_simulators.mechanism.physical_cards import PhysicalCard, new_deck
 
 BACKS = (hardware.RED, hardware.BLUE)
@@ -206,6 +207,7 @@ class Dealer:
         if self.shoe_state == shoe.BLOCKED:
             self._unblock()
         if self.shoe_state == shoe.OUT_OF_ORDER:
+            self._leave_machine()
             device.command("return_to_service", role="service")
             device.run_until_idle()
         if self.shoe_state == shoe.UNPROVED or self.shuffler_state == shuffler.UNPROVED:
@@ -246,7 +248,17 @@ class Dealer:
             device.run_until(lambda: True)
         self.collect()
         if self.shoe_state == shoe.BLOCKED and not self._may_be_whole():
-            device.command("path_inspected", role="floor")
+            self._inspect()
+
+    def _inspect(self) -> None:
+        """The floor says that no card lies in the path, and overlooks what lies there."""
+        self.device.machine.overlook(SHOE, "floor", "inspected the path")
+        self.device.command("path_inspected", role="floor")
+
+    def _leave_machine(self) -> None:
+        """Service has finished, and overlooks what lies in either half."""
+        for half in (SHUFFLER, SHOE):
+            self.device.machine.overlook(half, "service", "left the machine")
 
     def _may_be_whole(self) -> bool:
         """Whether the deck that came out short can still be fed and counted: all its cards are at hand."""

@@ -219,6 +219,19 @@ def whole_with_one_more() -> Iterator[None]:
 
 
 @contextmanager
+def purge_unblocks() -> Iterator[None]:
+    """A purge that brought no card out unblocks the shoe."""
+
+    def account(original: Callable[..., None], self: shoe.Shoe) -> None:
+        original(self)
+        if self._purging:
+            self.block(0, 0)
+
+    with _around(shoe.Shoe, "_account", account):
+        yield
+
+
+@contextmanager
 def hands_forgotten() -> Iterator[None]:
     """A power cut forgets that hands were in the shoe."""
 
@@ -257,6 +270,7 @@ PLANTS: dict[str, tuple[Callable[[], Any], str]] = {
     "service-leaves-the-path": (service_leaves_the_path, "52 in the shoe"),
     "inspection-used-up": (inspection_used_up, "52 in the shoe"),
     "whole-with-one-more": (whole_with_one_more, "was delivered whole"),
+    "purge-unblocks": (purge_unblocks, "the shoe half is empty"),
     "hands-forgotten": (hands_forgotten, "52 in the shoe"),
     "last-card-forgotten": (last_card_forgotten, "the shoe half is empty"),
 }

@@ -13,6 +13,7 @@ from sabot_protocol.errors import Refusal
 from sabot_simulators.chips import PowerCut
 from sabot_simulators.emulated_device import SteppedDevice
 from sabot_simulators.mechanism.faults import PlannedFault
+from sabot_simulators.mechanism.moving_parts import SHOE
 from sabot_simulators.soak_dealer import SoakDealer
 
 TYPE_CHECKING = False
@@ -144,6 +145,7 @@ class SoakStaff(SoakDealer):
                 self._jog()
         if random.random() < LOOKS_IN:
             self._look_in()
+        self._leave_machine()
         if random.random() < CUT:
             raise PowerCut
         if self.shoe_state == shoe.SERVICE:
@@ -165,14 +167,16 @@ class SoakStaff(SoakDealer):
         machine.open_door(hardware.SHOE_DOOR)
         self.device.run_until(lambda: True)
         if self._random.random() < 0.5:
-            self._take_out(hardware.SHOE_DOOR)
+            self._take_out(hardware.SHOE_DOOR, "service")
+        else:
+            machine.overlook(SHOE, "service", "looked into the shoe and took nothing")
         machine.close_door(hardware.SHOE_DOOR)
         self.device.run_until(lambda: True)
 
-    def _take_out(self, door: int) -> None:
+    def _take_out(self, door: int, person: str = "floor") -> None:
         """Take out every card that is seen; sometimes one that covers no sensor stays, loose or stuck."""
         overlooks = self._random.random() < OVERLOOKS
-        self.device.machine.empty_by_hand(door, overlooks)
+        self.device.machine.empty_by_hand(door, person if overlooks else None)
         if overlooks and self._random.random() < LOOSENS:
             self.device.machine.loosen(door)
 
@@ -181,7 +185,7 @@ class SoakStaff(SoakDealer):
         if self._random.random() >= UNLOOKED:
             super()._unblock()
             return
-        self.device.command("path_inspected", role="floor")
+        self._inspect()
         if self._random.random() < CUT:
             self.device.run_for(1 + self._random.randrange(PUSH_US))
             raise PowerCut

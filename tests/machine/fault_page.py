@@ -125,8 +125,9 @@ BETWEEN: dict[str, tuple[str, str, tuple[str, ...]]] = {
         "cleared, and before the next deck is pushed. A card that comes to the exit's sensor is a "
         "`card_stuck`. A card that still sticks does not come. So after the shoe's door was opened, its next "
         "deck is claimed, not proved, until its first card has passed the exit. A card in the path would "
-        "stop that card. The same holds after service, after the machine was marked out of order and after "
-        "an inspection, also if the power fails meanwhile.",
+        "stop that card. The same holds after service, after the machine was marked out of order, after an "
+        "inspection and after the short deck counted 52 again, also if the power fails meanwhile: another "
+        "card may have taken the place of the one in the path.",
         ("misfeed@shoe", "slip@shoe", "stuck@deal", "dead_sensor@exit"),
     ),
     "Exit to exit tray": (

@@ -14,6 +14,7 @@ from sabot_simulators.hosted_device import HostedDevice
 from sabot_simulators.mechanism.faults import PlannedFault
 from sabot_simulators.mechanism.physical_cards import PhysicalCard
 from sabot_simulators.mechanism.simulated_machine import SimulatedMachine
+from sabot_simulators.oracle import Oracle
 from sabot_simulators.python_device import PythonDevice
 
 RED, BLUE = hardware.RED, hardware.BLUE
@@ -103,3 +104,20 @@ class OwnChance(Table):
         self.random = Random(seed)
         self.machine = SimulatedMachine(self.random, tuple(PlannedFault.parse(each) for each in faults))
         Dealer.__init__(self, PythonDevice(self.machine, None))
+
+
+class Judged(Table):
+    """A table with an oracle, opened: a deck in the shoe, the other on the shelf."""
+
+    def __init__(self, seed: int, *faults: str) -> None:
+        super().__init__(seed, *faults)
+        self.oracle = Oracle(self.device)
+        assert self.open_table()
+
+    def wrong(self) -> list[tuple[str, str | None]]:
+        """What was wrongly claimed, each claim once, and what excuses it."""
+        return list(dict.fromkeys((each.what, each.unseen) for each in self.oracle.wrong))
+
+    def unexcused(self) -> list[str]:
+        """What was wrongly claimed and nothing excuses."""
+        return [what for what, unseen in self.wrong() if unseen is None]

@@ -47,11 +47,11 @@ class Overlooking(SimulatedMachine):
 
     loosened = True  # what stuck is free afterwards: hands were there
 
-    def empty_by_hand(self, door: int, overlooks: bool = True) -> list[PhysicalCard]:
+    def empty_by_hand(self, door: int, overlooked_by: str | None = "dealer") -> list[PhysicalCard]:
         """Take out what lies in a half, but for the cards on its track that cover no sensor."""
         if self.loosened:
             self.loosen(door)
-        return super().empty_by_hand(door, overlooks)
+        return super().empty_by_hand(door, overlooked_by)
 
 
 @pytest.mark.sweep(every=12)

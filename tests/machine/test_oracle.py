@@ -6,7 +6,7 @@ from random import Random
 
 import pytest
 from rich.console import Console
-from tests.machine.tables import Table
+from tests.machine.tables import Judged, Table
 
 from sabot_firmware import hardware, shoe
 from sabot_firmware.decks import AUTOMATED_SHOE, CARD_BY_CARD, MANUAL_SHOE
@@ -22,22 +22,6 @@ SOON_FOUND = ("turn-forgotten", "backs-ignored")
 
 def quiet() -> Console:
     return Console(file=StringIO())
-
-
-class Judged(Table):
-    """A table with an oracle, opened: a deck in the shoe, the other on the shelf."""
-
-    def __init__(self, seed: int, *faults: str) -> None:
-        super().__init__(seed, *faults)
-        self.oracle = Oracle(self.device)
-        assert self.open_table()
-
-    def wrong(self) -> list[tuple[str, str | None]]:
-        """What was wrongly claimed, each claim once, and what excuses it."""
-        return list(dict.fromkeys((each.what, each.unseen) for each in self.oracle.wrong))
-
-    def unexcused(self) -> list[str]:
-        return [what for what, unseen in self.wrong() if unseen is None]
 
 
 # -- what is right, and what is excused -----------------------------------------------------------------

@@ -60,6 +60,7 @@ ANYTHING = (
     *("clear_any_fault", "clear_the_fault"),
     *("machine_command", "service", "jog", "calibrate", "press", "set_clock", "locate", "repair"),
 )
+VOUCHING = ("return_to_service", "service_mode", "path_inspected")  # by these a person vouches for a half
 WORKS = ("jog", "clear_the_fault", "heat", "calibrate", "empty_by_hand", "clear_any_fault", "move_door")
 DOORS = (hardware.SHUFFLER_DOOR, hardware.SHOE_DOOR)
 FAULTS = range(1, 24)
@@ -222,6 +223,8 @@ class Truth(RuleBasedStateMachine):
 
     def ask(self, name: str, *values: int | str, role: str = "table") -> bool:
         """Give a command; whether it was accepted."""
+        if name in VOUCHING:
+            self.overlook(name)
         before = self.observed()
         try:
             self.device.command(name, *values, role=role)
@@ -233,6 +236,11 @@ class Truth(RuleBasedStateMachine):
             return False
         self.settle()
         return True
+
+    def overlook(self, act: str) -> None:
+        """Whoever has the machine in hand looks at nothing."""
+        for half in range(len(DOORS)):
+            self.machine.overlook(half, "a visitor", act)
 
     def settle(self, us: int = 0) -> None:
         """Let time pass."""
@@ -392,6 +400,7 @@ class Truth(RuleBasedStateMachine):
             self.machine.repair()
             self.settle()
             for name in ("return_to_service", "service_mode"):
+                self.overlook(name)
                 with contextlib.suppress(Refusal):
                     self.device.command(name, *((0,) if name == "service_mode" else ()), role="service")
             self.device.run_until_idle()
@@ -614,6 +623,7 @@ class Truth(RuleBasedStateMachine):
         if self.machine.level(door):
             self.machine.open_door(door)
         else:
+            self.overlook("closed a door")
             self.machine.close_door(door)
         self.settle()
 
@@ -643,6 +653,7 @@ class Truth(RuleBasedStateMachine):
         machine.presence()
         self.settle()
         if chance < 10:
+            self.overlook("picked one card")
             machine.close_door(door)
             self.settle()
 
@@ -662,6 +673,8 @@ class Truth(RuleBasedStateMachine):
         self.settle()
         if chance < 9:
             machine.empty_by_hand(door)
+        else:
+            self.overlook("took nothing out")
         machine.close_door(door)
         self.settle()
         halves = (controller.shuffler, controller.shoe)

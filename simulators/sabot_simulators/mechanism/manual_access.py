@@ -3,6 +3,7 @@
 from random import Random
 
 from sabot_firmware import hardware
+from sabot_simulators.mechanism.hidden_cards import OverlookedCard, hidden_cards
 from sabot_simulators.mechanism.moving_parts import DOORS, LIP_UM, SHOE, SHUFFLER, STALLS, MovingParts
 from sabot_simulators.mechanism.physical_cards import PhysicalCard, count_backs, one_card
 
@@ -15,6 +16,7 @@ class ManualAccess(MovingParts):
         self.handed_out: list[PhysicalCard] = []
         self.removed: list[PhysicalCard] = []  # taken away for good, or by an unseen hand
         self.last_taken: list[PhysicalCard] = []  # out of the exit tray
+        self.overlooked: list[OverlookedCard] = []  # the oldest first
         self._contact = False
 
     def hold_contact(self, on: bool) -> None:
@@ -88,14 +90,23 @@ class ManualAccess(MovingParts):
         self.sensors.set(door, 1)
         self._supply()
 
-    def empty_by_hand(self, door: int, overlooks: bool = False) -> list[PhysicalCard]:
+    def overlook(self, half: int, person: str, act: str) -> None:
+        """A person who has a half in hand overlooks every card there that no sensor shows."""
+        now_us = self.agenda.now_us
+        path = tuple((self.feed_track, self.deal_track)[half].cards())
+        self.overlooked += [
+            OverlookedCard(card, half, place_um, path, person, act, now_us)
+            for card, place_um in hidden_cards(self, half)
+        ]
+
+    def empty_by_hand(self, door: int, overlooked_by: str | None = None) -> list[PhysicalCard]:
         """Somebody takes every card out of a half, through its open door.
 
-        A person who ``overlooks`` leaves the cards of its track that cover no sensor.
+        With ``overlooked_by`` that person overlooks the cards of its track that cover no sensor.
         """
         self._need_open(door)
         track = self.deal_track if door == hardware.SHOE_DOOR else self.feed_track
-        left = track.unseen() if overlooks else []
+        left = [] if overlooked_by is None else track.unseen()
         track.bodies = [body for body in track.bodies if body not in left]
         if door == hardware.SHOE_DOOR:
             self._vain[SHOE] = 0
@@ -107,6 +118,8 @@ class ManualAccess(MovingParts):
             taken = self.elevator.empty() + self.crashed + self.feed_track.clear() + self.store
             self.crashed, self.store = [], []
         track.bodies = left
+        if overlooked_by is not None:
+            self.overlook(DOORS.index(door), overlooked_by, "took the cards out")
         return self._hand_out(taken)
 
     def loosen(self, door: int) -> None:

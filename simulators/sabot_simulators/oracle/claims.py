@@ -40,7 +40,8 @@ UNSEEN = {
     ),
     "composition": Unseen(
         "a count is not a composition: a second copy of a card in the place of another counts as a card",
-        "which cards they are, never how many",
+        "which cards they are, never how many; and that the shoe is empty, if a deck that came out short was "
+        "counted whole with another card in the place of the one in the path",
         "each card that is not of the deck, or that is missing from it",
         "from the moment it was laid into the tray for this shuffle, or exchanged behind a closed door, "
         "until the deck is fed again",
@@ -66,11 +67,14 @@ UNSEEN = {
         "from the failure of the sensor until it is repaired or the stub is taken",
     ),
     "overlooked": Unseen(
-        "a person who had the half in hand (its door, service, out of order, or the path inspected) "
-        "overlooks a card that covers no sensor, or leaves cards before a dead one or beside the stack",
-        "that the half is empty; never a number of cards and never the place of a deck",
-        "each card that no sensor showed when the person had the half in hand",
-        "from then on, while the card lies where it lay and no sensor shows it",
+        "a person who takes cards out, looks in, inspects the path or leaves service overlooks a card that "
+        "no sensor shows: it covers none, lies beside the stack or before a dead one",
+        "that the half is empty; never a number of cards, never the place of a deck, and never a card that "
+        "the device knows to be missing, unless a person vouches for the path or its deck was counted whole",
+        "the card; the cause names the person and the act, which the simulated person recorded",
+        "from that act until a sensor shows the card, or the next count would find it: of the chamber, or of "
+        "a card that passes the exit; if the card moved, only while it sticks before the exit, or before a "
+        "dead sensor there",
     ),
     "wrong_clock": Unseen(
         "the device has no clock during a power cut. If a host sets it back, or registers a deck while it is "

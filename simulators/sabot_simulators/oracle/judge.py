@@ -25,8 +25,6 @@ Body = tuple[PhysicalCard, ...]  # cards that moved as one
 
 MEMORY_DAMAGED = enum_number("Fault", "memory_damaged")
 SHOE_MOVES = (shoe.DISPENSING, shoe.EJECTING, shoe.LOADING)
-SERVICED = (shoe.SERVICE, shoe.OUT_OF_ORDER)
-SHUFFLER_SERVICED = (shuffler.SERVICE, shuffler.OUT_OF_ORDER)
 STANDS = (shoe.JAMMED, shoe.DOOR_OPEN, shoe.OUT_OF_ORDER, shoe.SERVICE)
 CHAMBER_AT, STORE_AT, SHOE_AT, TRAY_AT, HANDS_AT = range(2, 7)  # in ``DeckView.cards``
 TAKEN_KINDS = ("missing_card", "other_deck_card")
@@ -89,7 +87,7 @@ class Oracle:
         self._decks: dict[int, DeckSeen] = {}
         self._cards: list[PhysicalCard] = []  # all there were when they were last looked at
         self._in_shoe = 0  # the deck that was pushed into the shoe last
-        self._shoe_was, self._shuffler_was = shoe.STARTING, shuffler.STARTING
+        self._shoe_was = shoe.STARTING
         self._last_turn = 0  # the deck that was dealt or delivered last
         self._one_deck = False
         self._stack_cards = 3
@@ -180,6 +178,7 @@ class Oracle:
         """Judge a count of the chamber; the cards of a whole deck show its back and came from the tray."""
         cards = self._machine.stack()
         deck = self._deck(deck_id)
+        self._overlooked.chamber_counted(deck_id if count == expected else 0)
         self._claim(f"{count} in the chamber", count == len(cards))
         if count != expected:
             return
@@ -193,8 +192,6 @@ class Oracle:
         machine = self._machine
         if state in (shuffler.JAMMED, shuffler.STARTING):
             self._emptying = False  # broken off
-        self._in_hand(SHUFFLER, state in SHUFFLER_SERVICED or self._shuffler_was in SHUFFLER_SERVICED)
-        self._shuffler_was = state
         if state == shuffler.FEEDING:
             self._fed_before_us, self._fed_us = self._fed_us, machine.agenda.now_us
             self._deck(deck_id).proof = None
@@ -221,7 +218,9 @@ class Oracle:
         elif state in (shoe.STACK_WAITING, shoe.STUB_WAITING):
             self._stack = self._fallen
         before, self._shoe_was = self._shoe_was, state
-        self._in_hand(SHOE, state in SERVICED or before in SERVICED)
+        self._overlooked.look()
+        if state == shoe.BLOCKED:
+            self._overlooked.missed(self._in_shoe)
         by_hand = state == shoe.READY and (before == shoe.UNPROVED or deck_id != self._in_shoe)
         if state == shoe.LOADING or by_hand:
             self._in_shoe = deck_id
@@ -233,17 +232,13 @@ class Oracle:
             self._round_opened(round_id, deck_id)
         elif state == shoe.EMPTY:
             inside = self._machine.deal_track.cards() + self._machine.shoe
-            self._judge("the shoe half is empty", not inside, self._overlooked.excuses(SHOE, inside))
+            excuses = self._overlooked.excuses(SHOE, inside)
+            found = [each or self._replaced(card) for each, card in zip(excuses, inside, strict=True)]
+            self._judge("the shoe half is empty", not inside, found)
         self._each_deck()
 
-    def _in_hand(self, half: int, serviced: bool) -> None:
-        """Note that people have or had a half in hand: by its door, in service, or out of order."""
-        self._overlooked.door(half)
-        if serviced:
-            self._overlooked.in_hand(half, "service, or out of order")
-
     def _hear_path_inspected_by(self, *_: int) -> None:
-        self._overlooked.in_hand(SHOE, "the path was inspected")
+        self._overlooked.vouched()
 
     def _laid_into_the_shoe(self, deck: DeckSeen) -> None:
         """Judge that a deck which people may lay in was delivered whole, with nothing left in the path."""
@@ -285,6 +280,8 @@ class Oracle:
         if deck.proof is None:
             return
         expected = len(deck.proof)
+        if verdict == CARD_MISSING:
+            self._overlooked.missed(deck.deck_id)
         self._claim(f"{count} is too few", verdict != CARD_MISSING or count < expected)
         self._claim(f"{count} is too many", verdict != CARD_EXTRA or count > expected)
         if verdict == CORRECT:
@@ -321,6 +318,7 @@ class Oracle:
         if fault == MEMORY_DAMAGED:  # the device says itself that it knows nothing from before
             self.round = None
             self._one_deck, self._last_turn = False, 0
+            self._overlooked.vouched()
 
     # -- rounds ---------------------------------------------------------------------------------
 
@@ -513,6 +511,14 @@ class Oracle:
             return None  # it lay in the machine before
         return Excuse("composition", deck_id, (card,), "laid into the tray", card.laid_us)
 
+    def _replaced(self, card: PhysicalCard) -> Excuse | None:
+        """The excuse for a missing card in the path: its deck was counted whole, with another instead."""
+        deck = self._deck(self._deck_of(card))
+        laid_in = [each for each in deck.strangers.values() if each is not None]
+        if not laid_in or not any(each is card for each in self._overlooked.replaced):
+            return None
+        return Excuse("composition", deck.deck_id, (card, *laid_in[0].cards), laid_in[0].cause, deck.proof_us)
+
     def _clock(self, deck_id: int) -> list[Excuse]:
         now_us, ahead_s = self._machine.agenda.now_us, self._deck(deck_id).opened_ahead_s
         cause = self._newest(("wrong_clock",), "controller")
@@ -555,6 +561,7 @@ class Oracle:
         if landed:
             bodies = list(landed)
             landed.clear()
+            self._overlooked.passed_the_exit(bodies[-1])
             self._fallen += bodies
             self._emptied += bodies
             deck = self._decks.get(self._in_shoe)
