@@ -69,8 +69,10 @@ def test_an_overlooked_card_is_excused_for_its_half_and_no_other_card_is() -> No
     table = jam_cleared("floor")
     assert overlooked(table)
     assert not overlooked(table, SHUFFLER)
-    other = table.machine.overlooked[0].card
-    table.machine.overlooked[0] = replace(table.machine.overlooked[0], card=one_card(other.back, Random(1)))
+    act = table.machine.overlooked[0]
+    table.machine.overlooked[0] = replace(act, half=SHUFFLER)
+    assert not overlooked(table)
+    table.machine.overlooked[0] = replace(act, card=one_card(act.card.back, Random(1)))
     assert not overlooked(table)
 
 
@@ -195,7 +197,7 @@ def test_an_inspection_excuses_nothing_if_nobody_recorded_what_was_overlooked() 
 def test_a_missing_card_is_known_until_its_own_deck_was_counted_whole_or_the_memory_is_lost() -> None:
     table = short()
     judged = table.oracle._overlooked
-    judged.chamber_counted(0)
+    table.oracle.report("deck_counted", (1, 9, 51, 52))
     judged.chamber_counted(2)
     assert not overlooked(table)
     judged.chamber_counted(1)
@@ -206,11 +208,16 @@ def test_a_missing_card_is_known_until_its_own_deck_was_counted_whole_or_the_mem
     assert overlooked(table)
 
 
+def leave_and_come_back(table: Judged) -> None:
+    """The card is out of the path when the shoe reports a state, and in it again afterwards."""
+    bodies, table.machine.deal_track.bodies = table.machine.deal_track.bodies, []
+    table.oracle.report("shoe_changed", (shoe.DOOR_OPEN, 0, 0))
+    table.machine.deal_track.bodies = bodies
+
+
 def test_a_card_that_left_the_path_is_not_known_to_be_missing_there() -> None:
     table = short()
-    bodies, table.machine.deal_track.bodies = table.machine.deal_track.bodies, []
-    table.oracle._overlooked.look()
-    table.machine.deal_track.bodies = bodies
+    leave_and_come_back(table)
     assert overlooked(table)
 
 
@@ -248,8 +255,15 @@ def test_only_a_card_that_was_missing_is_replaced_and_only_by_a_card_that_was_la
     strangers, oracle._decks[1].strangers = oracle._decks[1].strangers, {}
     assert oracle._replaced(card) is None
     oracle._decks[1].strangers = strangers
-    oracle._overlooked.missed(1)
+    assert oracle._replaced(card) is not None
+    leave_and_come_back(table)
     assert oracle._replaced(card) is None
+
+
+def test_a_card_that_is_missing_again_was_not_replaced() -> None:
+    table = replaced()
+    table.oracle._overlooked.missed(1)
+    assert table.oracle._replaced(path_card(table)) is None
 
 
 def test_a_card_that_lay_ahead_of_an_overlooked_one_would_not_find_it() -> None:
@@ -258,7 +272,9 @@ def test_a_card_that_lay_ahead_of_an_overlooked_one_would_not_find_it() -> None:
     ahead, after = one_card(hardware.RED, Random(1)), one_card(hardware.RED, Random(2))
     machine.overlooked[0] = replace(machine.overlooked[0], path=(ahead, path_card(table)))
     machine.landed_us = machine.overlooked[0].at_us + 1
-    table.oracle._overlooked.passed_the_exit((ahead,))
+    machine.landed.append((ahead,))
+    table.oracle._take_landed()
     assert overlooked(table)
-    table.oracle._overlooked.passed_the_exit((after,))
+    machine.landed += [(ahead,), (after,)]
+    table.oracle._take_landed()
     assert not overlooked(table)
