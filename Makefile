@@ -37,7 +37,7 @@ unexport PYTHONDONTWRITEBYTECODE
 export OPENBLAS_NUM_THREADS = 1
 
 .DEFAULT_GOAL := help
-.PHONY: help play serve floor floor-chaos bench-floor demo check test test-full lint generate bench fairness monte-carlo rule-mutants soak soak-planted month simulate-everything simulate-planted no-memory soak-campaign soak-micropython kill-days evidence-edits lab-results pace fuzz fuzz-campaign firmware pico test-board test-browser pictures phrases soak-board bench-board attack-board mutants mutants-sample docs clean kill-serve serve-memory
+.PHONY: help play serve floor floor-chaos bench-floor demo check test test-full tests lint generate bench fairness monte-carlo rule-mutants soak soak-planted month simulate-everything simulate-planted no-memory soak-campaign soak-micropython kill-days evidence-edits lab-results pace fuzz fuzz-campaign firmware pico test-board test-browser pictures phrases soak-board bench-board attack-board mutants mutants-sample docs clean kill-serve serve-memory
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-19s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -61,14 +61,17 @@ demo: $(VENV)/.play ## what the wire survives: lost answers, a pulled cable, a p
 	@$(BIN)/python -m sabot_simulators.wire_demo
 	@$(BIN)/python -m sabot_simulators.machine_demo
 
-check: lint ## for each edit: ruff, mypy and the quick tests of every package
-	$(PYTEST) -m 'not slow'
+check: ## for each edit: ruff, mypy and the quick tests of every package
+	@$(MAKE) --no-print-directory -j2 lint tests TESTS="-m 'not slow'"
 
-test: lint ## every behaviour at least once: ruff, mypy, tests on CPython and MicroPython, a fixed sample of the sweeps
-	$(PYTEST)
+test: ## every behaviour at least once: ruff, mypy, tests on CPython and MicroPython, a fixed sample of the sweeps
+	@$(MAKE) --no-print-directory -j2 lint tests
 
-test-full: lint ## all cases of all sweeps; SWEEPS=rest leaves out what make test has run
-	$(PYTEST) --sweeps $(SWEEPS)
+test-full: ## all cases of all sweeps; SWEEPS=rest leaves out what make test has run
+	@$(MAKE) --no-print-directory -j2 lint tests TESTS="--sweeps $(SWEEPS)"
+
+tests: $(VENV)/.test
+	$(PYTEST) $(TESTS)
 
 lint: $(VENV)/.test ## ruff and mypy
 	$(BIN)/ruff check .

@@ -14,13 +14,17 @@ A test that loops asks the fixture ``amount`` how far to go::
     def test_many(amount):
         for seed in range(amount(20, full=400)): ...
 
-A property that hypothesis tries is a sweep too: 20 examples, always the same, in the sample; 100, always
+A portable test, which also runs on MicroPython and knows no fixture, cuts the power at every
+``CUT_EVERY``-th step.
+
+A property that hypothesis tries is a sweep too: 10 examples, always the same, in the sample; 100, always
 others, in full.
 
 ``--sweeps`` chooses: ``sample`` (the default), ``full``, or ``rest``. ``rest`` is all of ``full`` that
 ``sample`` leaves out: the cases outside the sample, and tests that loop or try examples, at full length.
 """
 
+import os
 from collections import defaultdict
 
 import pytest
@@ -29,7 +33,7 @@ from hypothesis import settings
 SAMPLE, FULL, REST = "sample", "full", "rest"
 
 
-settings.register_profile(SAMPLE, deadline=None, max_examples=20, derandomize=True)
+settings.register_profile(SAMPLE, deadline=None, max_examples=10, derandomize=True)
 settings.register_profile(FULL, deadline=None)  # no test depends on how fast the machine is
 settings.load_profile(SAMPLE)
 
@@ -57,13 +61,17 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     """Have hypothesis try a fixed sample of examples, or all."""
-    settings.load_profile(SAMPLE if config.getoption("--sweeps") == SAMPLE else FULL)
+    chosen = config.getoption("--sweeps")
+    settings.load_profile(SAMPLE if chosen == SAMPLE else FULL)
+    os.environ["SABOT_SWEEPS"] = chosen  # the portable tests know no pytest
 
 
 def _grows(item: pytest.Item) -> bool:
     """Whether a test itself goes further in a full run."""
-    tried = getattr(getattr(item, "obj", None), "is_hypothesis_test", False)
-    return tried or "amount" in getattr(item, "fixturenames", ())
+    test = getattr(item, "obj", None)
+    tried = getattr(test, "is_hypothesis_test", False)
+    cuts = "CUT_EVERY" in getattr(getattr(test, "__code__", None), "co_names", ())
+    return tried or cuts or "amount" in getattr(item, "fixturenames", ())
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

@@ -44,7 +44,7 @@ def played(tmp_path_factory: pytest.TempPathFactory) -> Day:
     return play_day(tmp_path_factory.mktemp("day") / "played")
 
 
-@pytest.fixture(params=["python", "micropython"])
+@pytest.fixture(params=["python", pytest.param("micropython", marks=[pytest.mark.slow, pytest.mark.full])])
 def table(request: pytest.FixtureRequest) -> Iterator[Table]:
     """A device with an owner."""
     if request.param == "micropython":

@@ -76,7 +76,7 @@ def test_rounds_over_a_bad_cable(kind: str, tmp_path: Path, amount: Amount) -> N
                 simulator=True,
             ) as client,
         ):
-            play(client, device, mischief, KINDS[kind], amount(25, full=ROUNDS))
+            play(client, device, mischief, KINDS[kind], amount(12, full=ROUNDS))
         served.close()
         assert served.failure is None
 
@@ -97,7 +97,7 @@ def test_rounds_over_a_bad_usb(tmp_path: Path, amount: Amount) -> None:
             transport=way,
             simulator=True,
         ) as client:
-            play(client, device, mischief, USB, amount(20, full=USB_ROUNDS))
+            play(client, device, mischief, USB, amount(10, full=USB_ROUNDS))
         bus.close()
     assert mischief.cuts > 0
     assert bus.shoe.address > 1

@@ -18,7 +18,7 @@ from sabot_protocol.notifications import EventReceived
 pytestmark = pytest.mark.slow
 
 
-@pytest.mark.sweep(every=3)
+@pytest.mark.sweep(every=6)
 @pytest.mark.parametrize(
     "code", [sqlite3.SQLITE_IOERR, sqlite3.SQLITE_FULL, sqlite3.SQLITE_BUSY, sqlite3.SQLITE_NOMEM]
 )
@@ -53,7 +53,7 @@ def calls_to_fail() -> list[int]:
 
 @pytest.mark.parametrize("error", [MemoryError, RuntimeError])
 def test_an_exception_at_each_call_of_the_drivers_threads(error: type[Exception], amount: Amount) -> None:
-    for n in calls_to_fail()[:: amount(12, full=1)]:
+    for n in calls_to_fail()[:: amount(25, full=1)]:
         life = InjectedLife()
         life.strike = strike = StrikeAt(n, error)
         life.play()

@@ -159,7 +159,7 @@ def life(seed: int) -> Virtual:
     return world
 
 
-@pytest.mark.sweep(every=3)
+@pytest.mark.sweep(every=6)
 @pytest.mark.parametrize("seed", range(12))
 def test_one_seed_replays_everything_and_the_journal_is_ahead_of_the_wire(seed: int) -> None:
     world = life(seed)

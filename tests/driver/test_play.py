@@ -38,6 +38,7 @@ STACKS = [name for name in ruleset.names() if ruleset.load(name).game is GameKin
 @pytest.mark.rule("MDM 8")
 @pytest.mark.rule("MDM 9.C")
 @pytest.mark.rule("MDM 11.B")
+@pytest.mark.sweep(every=4)
 @pytest.mark.parametrize("name", MINIS)
 def test_mini_baccarat_is_dealt_card_by_card_and_settled(sabot: Sabot, name: str) -> None:
     ran = sabot(*SIM, "--rules", name, "--rounds", 3, "--players", 2)

@@ -27,7 +27,9 @@ def core_record() -> int:
     return sum(2 * (HEAD_SIZE + most) for _, most in OTHERS)
 
 
-@pytest.mark.parametrize("firmware", ["python", "micropython"])
+@pytest.mark.parametrize(
+    "firmware", ["python", pytest.param("micropython", marks=[pytest.mark.slow, pytest.mark.full])]
+)
 @pytest.mark.parametrize("how", ["damaged", "unknown version"])
 def test_a_damaged_record_of_rounds_and_decks_draws_a_new_one(
     firmware: str, how: str, request: pytest.FixtureRequest

@@ -173,7 +173,7 @@ def bytes_of(moments: list[CutPoint]) -> Iterator[tuple[int, CutPoint, int]]:
 @pytest.mark.parametrize("shard", range(SHARDS))
 def test_a_cut_at_any_byte_written_claims_nothing_and_resumes_nothing(shard: int, amount: Amount) -> None:
     cuts = played_on = 0
-    every = amount(37, full=1)  # prime, so that a sample meets every place of a record
+    every = amount(97, full=1)  # prime, so that a sample meets every place of a record
     for number, moment, written in bytes_of(writes()):
         half = written == len(moment.writing) // 2  # in the sample too, of each write
         if number % SHARDS != shard or (number // SHARDS % every and not half):

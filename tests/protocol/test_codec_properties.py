@@ -81,7 +81,7 @@ def outcome(call: Callable[[], T]) -> tuple[T | None, dict[str, Any] | None]:
 
 TRIOS = [Trio("message", row[1], row[5], CODEC.find(row[0]), BY_ID[row[0]]) for row in schema.MESSAGES]
 TRIOS += [Trio("error", row[1], row[2], CODEC.error(row[0]), ERRORS_BY_CODE[row[0]]) for row in schema.ERRORS]
-EXAMPLES = settings().max_examples // 3  # of each message; there are more than a hundred
+EXAMPLES = max(4, settings().max_examples // 3)  # of each message; there are more than a hundred
 every_message = pytest.mark.parametrize("trio", TRIOS, ids=repr)
 
 

@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 import pytest
 import world
+from tests.sweeps import Amount
 
 from sabot_protocol import event_store, handshake, host_protocol, ledger, link
 from sabot_protocol.notifications import Notification, RequestAnswered, RequestFailed, SessionDown
@@ -14,7 +15,7 @@ RUNS = 2400
 BATCH = 100
 
 
-@pytest.mark.sweep(every=4)
+@pytest.mark.sweep(every=12)
 @pytest.mark.parametrize("first", range(0, RUNS, BATCH))
 def test_commands_once_and_events_once_or_named(first: int) -> None:
     for seed in range(first, first + BATCH):
@@ -25,16 +26,17 @@ def test_commands_once_and_events_once_or_named(first: int) -> None:
             raise
 
 
-def test_the_campaign_meets_every_kind_of_trouble() -> None:
+def test_the_campaign_meets_every_kind_of_trouble(amount: Amount) -> None:
     """The model is worth what it exercises: repeats, interruptions, gaps and reconnects all happen."""
-    worlds = [world.scenario(seed) for seed in range(300)]
+    times = amount(1, full=3)
+    worlds = [world.scenario(seed) for seed in range(100 * times)]
     ends = [outcome for each in worlds for outcome in each.outcomes.values()]
-    assert ends.count("interrupted") > 20
-    assert ends.count("done") > 1000
-    assert sum(each.reboots for each in worlds) > 100
-    assert sum(len(each.downs) for each in worlds) > 20
-    assert sum(each.port.diagnostics.repeats for each in worlds if each.port) > 10
-    assert sum(each.host.diagnostics.retransmitted for each in worlds) > 500
+    assert ends.count("interrupted") > 6 * times
+    assert ends.count("done") > 330 * times
+    assert sum(each.reboots for each in worlds) > 33 * times
+    assert sum(len(each.downs) for each in worlds) > 6 * times
+    assert sum(each.port.diagnostics.repeats for each in worlds if each.port) > 3 * times
+    assert sum(each.host.diagnostics.retransmitted for each in worlds) > 160 * times
     sizes = {gap.size is None for each in worlds for gap in each.gaps}
     assert sizes == {False}
     assert {gap.reason for each in worlds for gap in each.gaps} == {1, 2}
