@@ -6,7 +6,7 @@ from random import Random
 import pytest
 from tests.machine.tables import Judged
 
-from sabot_firmware import hardware, shoe, shuffler
+from sabot_firmware import hardware, machine_constants, shoe, shuffler
 from sabot_protocol.codec import enum_number
 from sabot_simulators.mechanism.faults import STUCK_AT_UM
 from sabot_simulators.mechanism.moving_parts import SHOE, SHUFFLER
@@ -133,6 +133,9 @@ def test_a_card_overlooked_on_the_way_to_the_chamber_is_excused_until_the_next_c
     assert None not in judged.excuses(SHUFFLER, cards)
     judged.chamber_counted(0)
     assert judged.excuses(SHUFFLER, cards) == [None] * len(cards)
+    beyond = replace(machine.overlooked[0], place_um=machine_constants.INSERTION_UM)
+    assert not judged._would_be_found(beyond)  # cards are counted at that sensor
+    assert judged._would_be_found(replace(beyond, place_um=beyond.place_um - 1))
 
 
 def short(overlooked_by: str | None = "floor") -> Judged:

@@ -72,9 +72,9 @@ UNSEEN = {
         "that the half is empty; never a number of cards, never the place of a deck, and never a card that "
         "the device knows to be missing, unless a person vouches for the path or its deck was counted whole",
         "the card; the cause names the person and the act, which the simulated person recorded",
-        "from that act until a sensor shows the card, or the next count would find it: of the chamber, or of "
-        "a card that passes the exit; if the card moved, only while it sticks before the exit, or before a "
-        "dead sensor there",
+        "from that act until a sensor shows the card, or the next count would find it: of the chamber (not "
+        "beyond the insertion's sensor), or of a card that passes the exit; if the card moved, only while it "
+        "sticks before the exit, or before a dead sensor there",
     ),
     "wrong_clock": Unseen(
         "the device has no clock during a power cut. If a host sets it back, or registers a deck while it is "

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable
 
-from sabot_firmware import hardware
+from sabot_firmware import hardware, machine_constants
 from sabot_simulators.mechanism.hidden_cards import NEAR_UM, OverlookedCard, hidden_cards
 from sabot_simulators.mechanism.moving_parts import SHOE, SHUFFLER
 from sabot_simulators.mechanism.physical_cards import PhysicalCard
@@ -89,8 +89,11 @@ class Overlooked:
         return not (sticks or (act.half == SHOE and machine.sensors.is_dead(hardware.EXIT)))
 
     def _would_be_found(self, act: OverlookedCard) -> bool:
-        """Whether a count since an act would have found its card: of the chamber, or at the exit."""
+        """Whether a count since an act would have found its card: of the chamber, or at the exit.
+
+        The count of the chamber is made at the insertion's sensor. No count finds a card that lies beyond it.
+        """
         if act.half == SHUFFLER:
-            return self._counted_us > act.at_us
+            return self._counted_us > act.at_us and act.place_um < machine_constants.INSERTION_UM
         ahead = any(each is card for each in act.path for card in self._passed)
         return self._machine.landed_us > act.at_us and not ahead
