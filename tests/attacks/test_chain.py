@@ -14,6 +14,8 @@ from sabot_protocol.device_protocol import DeviceIdentity, DeviceProtocol
 from sabot_protocol.wire_constants import DEVICE
 from sabot_simulators.chips import SimFlash, SimFram
 
+pytestmark = pytest.mark.slow
+
 FIRST_KEY = bytes(range(32))
 PROVISIONED = enum_number("ChainReason", "provisioned")
 LOCATED, FAULT_RAISED, CALIBRATED, GAP_ROW = 0x85, 0x97, 0x8D, 0xFF

@@ -17,6 +17,8 @@ from sabot_session.record import SqliteRecord
 from sabot_session.rows import Actor, Authentication, Row, SavedSession
 from sabot_table.procedure import TableRole
 
+pytestmark = pytest.mark.slow
+
 
 def test_an_edited_journal(played: Day, tmp_path: Path) -> None:
     """Faults were deleted from the journal and counts changed in it, and ``audit`` exited with 0."""

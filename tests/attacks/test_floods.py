@@ -25,6 +25,8 @@ from sabot_simulators.endpoints.emulated_usb import EmulatedUsbBackend
 from sabot_simulators.endpoints.tcp import TcpListener
 from sabot_simulators.micropython_device import MicroPythonDevice, MicroPythonPort
 
+pytestmark = pytest.mark.slow
+
 IDENTIFY = bytes(frame.encode(bytes((CLEAR_TO_DEVICE, CODEC.named("identify").id))))
 PIECE = IDENTIFY * 512
 READS = {"reading": 1 << 20, "slow": 16, "deaf": 0}

@@ -15,6 +15,8 @@ from sabot_session.row_kinds import KINDS, By
 from sabot_session.rows import Actor, Authentication, Row, SavedSession
 from sabot_table.procedure import TableRole
 
+pytestmark = pytest.mark.slow
+
 FLOORS = Credential(Role.FLOOR, bytes(range(32)))
 
 

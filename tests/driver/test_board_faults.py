@@ -5,7 +5,7 @@ from tests.driver.command import Sabot
 
 from sabot_simulators.device_settings import BadSetting, DeviceSettings
 
-pytestmark = pytest.mark.usefixtures("home")
+pytestmark = [pytest.mark.usefixtures("home"), pytest.mark.slow]
 
 PLAY = ("play", "--device", "sim://", "--json", "--rounds", 4)
 

@@ -10,6 +10,8 @@ import pytest
 from sabot_cli.main import COMMANDS
 from sabot_driver import errors
 
+pytestmark = pytest.mark.slow
+
 PAGE = Path(__file__).parent.parent.parent / "docs" / "driver.md"
 TEXT = PAGE.read_text(encoding="utf-8")
 EXAMPLES = re.findall(r"^```python\n(.*?)^```", TEXT, flags=re.MULTILINE | re.DOTALL)

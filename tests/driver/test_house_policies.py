@@ -6,6 +6,8 @@ import pytest
 from tests.conformance.targets import Tcp
 from tests.driver.command import Sabot
 
+pytestmark = pytest.mark.slow
+
 STRICT = """\
 name = "pit-2"
 

@@ -7,7 +7,7 @@ from tests.driver.command import Sabot
 
 from sabot_table import ruleset
 
-pytestmark = pytest.mark.usefixtures("home")
+pytestmark = [pytest.mark.usefixtures("home"), pytest.mark.slow]
 
 
 def test_every_packaged_rule_set_is_listed(sabot: Sabot) -> None:
