@@ -41,16 +41,16 @@ class Power:
         self.is_on = True
         self._left = None
 
-    def step(self) -> bool:
-        """One more step; False if the power fails in it."""
+    def take(self, steps: int) -> int:
+        """So many more steps, one after the other; how many are made before the power fails."""
         if self._left is not None:
-            if self._left <= 0:
+            if self._left < steps:
+                steps = max(self._left, 0)
                 self.is_on = False
                 self.cuts += 1
-                return False
-            self._left -= 1
-        self.steps += 1
-        return True
+            self._left -= steps
+        self.steps += steps
+        return steps
 
     def check(self) -> None:
         """PowerCut while the power is off."""
@@ -99,11 +99,11 @@ class SimFram(_Chip, Fram):
         """Write bytes in rising order."""
         self._access(address, len(data))
         self.writes += 1
-        for at in range(len(data)):
-            if not self.power.step():
-                raise PowerCut
-            if not self.deaf:
-                self.cells[address + at] = data[at]
+        made = self.power.take(len(data))
+        if not self.deaf:
+            self.cells[address : address + made] = data[:made]
+        if made < len(data):
+            raise PowerCut
 
 
 class SimFlash(_Chip, Flash):
@@ -131,12 +131,12 @@ class SimFlash(_Chip, Flash):
         for at in range(address, address + len(data)):
             if self.cells[at] != 0xFF:
                 raise FlashMisuse("the byte at %d is not erased" % at)
-        for at in range(len(data)):
-            if not self.power.step():
-                self.cells[address + at] = data[at] | self._next() & 0xFF
-                raise PowerCut
-            if not self.deaf:
-                self.cells[address + at] = data[at]
+        made = self.power.take(len(data))
+        if not self.deaf:
+            self.cells[address : address + made] = data[:made]
+        if made < len(data):
+            self.cells[address + made] = data[made] | self._next() & 0xFF
+            raise PowerCut
 
     def erase(self, sector: int) -> None:
         """Make every byte of a sector 0xFF."""
@@ -149,7 +149,7 @@ class SimFlash(_Chip, Flash):
         for turn in range(pages):
             page = (first + turn * stride) % pages
             start = sector * self.sector_size + page * self.page_size
-            if not self.power.step():
+            if not self.power.take(1):
                 for at in range(start, start + self.page_size):
                     self.cells[at] |= self._next() & 0xFF
                 raise PowerCut

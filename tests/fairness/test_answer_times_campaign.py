@@ -18,13 +18,13 @@ def test_it_goes_on_where_it_stopped_with_the_same_decks(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(campaigns, "SHARE", 2)
-    whole = AnswerTimesCampaign(tmp_path / "whole", 1, 4).go_on(STRONGEST, 1, QUIET)
+    whole = AnswerTimesCampaign(tmp_path / "whole", 1, 3).go_on(STRONGEST, 1, QUIET)
     folder = tmp_path / "stopped"
     AnswerTimesCampaign(folder, 1, 1).go_on(STRONGEST, 1, QUIET)
     (kept,) = folder.rglob("*.jsonl")
     with kept.open("a") as file:
         file.write('{"began_us": 12')  # the process was killed here
-    assert AnswerTimesCampaign(folder, 1, 4).go_on(STRONGEST, 1, QUIET) == whole
+    assert AnswerTimesCampaign(folder, 1, 3).go_on(STRONGEST, 1, QUIET) == whole
     assert load(kept) == whole
     assert AnswerTimesCampaign(folder, 2, 1).go_on(STRONGEST, 1, QUIET) != whole[:1]
 

@@ -50,20 +50,20 @@ def test_fairness_writes_orders_a_page_and_one_object_a_line(sabot: Sabot, tmp_p
 def test_a_run_that_was_ended_goes_on_where_it_was(
     sabot: Sabot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mocker: MockerFixture
 ) -> None:
-    monkeypatch.setitem(simulated_shuffles.AT_ONCE, 52, 20)
+    monkeypatch.setitem(simulated_shuffles.AT_ONCE, 52, 4)
     path = tmp_path / "progress.jsonl"
     run = ("fairness", "--processes", "1", "--progress", str(path), "--shuffles")
-    whole = sabot(*run[:3], "--shuffles", "50")[1][-1]["orders_sha256"]
-    assert sabot(*run, "50")[1][-1]["orders_sha256"] == whole
+    whole = sabot(*run[:3], "--shuffles", "10")[1][-1]["orders_sha256"]
+    assert sabot(*run, "10")[1][-1]["orders_sha256"] == whole
     kept = path.read_bytes()
     path.write_bytes(kept[:-100])  # killed while it wrote
     shuffled = mocker.spy(simulated_shuffles.ShuffleBatch, "run")
-    assert sabot(*run, "50")[1][-1]["orders_sha256"] == whole
-    assert [each.args[0].shuffles for each in shuffled.call_args_list] == [10], "only the last one again"
-    longer = sabot(*run, "60")[1][-1]
-    assert [each.args[0].shuffles for each in shuffled.call_args_list] == [10, 20]
-    assert (longer["shuffles"], longer["stops"]) == (60, 0)
-    again = sabot(*run, "60")[1][-1]
+    assert sabot(*run, "10")[1][-1]["orders_sha256"] == whole
+    assert [each.args[0].shuffles for each in shuffled.call_args_list] == [2], "only the last one again"
+    longer = sabot(*run, "12")[1][-1]
+    assert [each.args[0].shuffles for each in shuffled.call_args_list] == [2, 4]
+    assert (longer["shuffles"], longer["stops"]) == (12, 0)
+    again = sabot(*run, "12")[1][-1]
     assert again["orders_sha256"] == longer["orders_sha256"]
     assert shuffled.call_count == 2, "nothing is left to shuffle"
 

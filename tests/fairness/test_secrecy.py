@@ -101,7 +101,7 @@ def test_sensors_say_nothing_of_the_shuffler_while_it_shuffles() -> None:
 def test_a_trained_predictor_does_no_better_than_chance_unless_the_order_is_leaked(
     amount: Amount,
 ) -> None:
-    heard = secrecy.together(list(secrecy.observe(amount(350, full=500), seed=1, processes=1)))
+    heard = secrecy.together(list(secrecy.observe(amount(250, full=500), seed=1, processes=1)))
     found = secrecy.predict(heard)
     assert not found.leaks, found
     assert secrecy.predict(heard, "order").leaks

@@ -18,8 +18,10 @@ pytestmark = pytest.mark.slow
 def test_every_module_that_the_board_imports_is_frozen() -> None:
     frozen = {each.name: each.path for each in modules.board_modules()}
     for name, path in frozen.items():
-        for node in ast.walk(ast.parse(path.read_text())):
-            if not isinstance(node, ast.ImportFrom) or _only_for_types(path, node):
+        tree = ast.parse(path.read_text())
+        for_types = _only_for_types(tree)
+        for node in ast.walk(tree):
+            if not isinstance(node, ast.ImportFrom) or node.lineno in for_types:
                 continue
             place = (node.module or "").replace(".", "/")
             if place.startswith(("sabot_protocol", "sabot_firmware")):
@@ -28,11 +30,12 @@ def test_every_module_that_the_board_imports_is_frozen() -> None:
                 assert any(each in frozen for each in wanted), f"{name} imports {node.module}"
 
 
-def _only_for_types(path: Path, wanted: ast.ImportFrom) -> bool:
-    for node in ast.walk(ast.parse(path.read_text())):
+def _only_for_types(tree: ast.Module) -> set[int]:
+    """The lines of statements that only a type checker reads."""
+    for node in ast.walk(tree):
         if isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING":
-            return any(each.lineno == wanted.lineno for each in ast.walk(node) if isinstance(each, ast.stmt))
-    return False
+            return {each.lineno for each in ast.walk(node) if isinstance(each, ast.stmt)}
+    return set()
 
 
 def test_nothing_of_the_host_is_frozen() -> None:

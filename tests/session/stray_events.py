@@ -115,14 +115,19 @@ def events_in(phase: Phase) -> Iterator[Event]:
     rounds = [state.memory.rounds, 0, state.memory.rounds + 1]
     decks = [*(each.pack_id for each in state.memory.packs), 0, 99]
     for kind in EVENTS:
-        hints, choices = get_type_hints(kind), {}
-        for field in fields(kind):
-            choices[field.name] = _values(field.name, hints[field.name], rounds, decks)
+        choices = {name: _values(name, hint, rounds, decks) for name, hint in _fields(kind)}
         usual = {name: values[0] for name, values in choices.items()}
         yield kind(**usual)
         for name, values in choices.items():
             for value in values[1:]:
                 yield kind(**{**usual, name: value})
+
+
+@cache
+def _fields(kind: Any) -> list[tuple[str, Any]]:
+    """Name and type of each field of an event."""
+    hints = get_type_hints(kind)
+    return [(field.name, hints[field.name]) for field in fields(kind)]
 
 
 def _values(name: str, hint: Any, rounds: list[int], decks: list[int]) -> list[Any]:

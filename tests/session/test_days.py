@@ -27,7 +27,9 @@ HAPPENED = (
 
 
 @pytest.mark.rule("MD3 11.C")
-@pytest.mark.parametrize("rules", list(VOIDS))
+@pytest.mark.parametrize(
+    "rules", ["md-three-card-baccarat", pytest.param("wa-three-card-baccarat", marks=pytest.mark.full)]
+)
 def test_a_day(tmp_path: Path, rules: str) -> None:
     path, clock = tmp_path / "T1.table.db", Clock()
     maryland = rules.startswith("md")

@@ -4,6 +4,7 @@ import sys
 from types import ModuleType
 
 import pytest
+from tests.sweeps import Amount
 
 from sabot_firmware import hardware
 from sabot_firmware.boards.rp2040 import pins
@@ -21,8 +22,8 @@ WRAP_MS = 1 << 30
 SIX_HOURS_MS = 6 * 3600 * 1000
 
 
-def played(seed: int) -> tuple[list[object], list[int], int]:
-    """One round over stubs: what was reported, the order in the shoe, and when it was over."""
+def played(seed: int, rounds: int) -> tuple[list[object], list[int], int]:
+    """Rounds over stubs: what was reported, the order in the first shoe, and when it was over."""
     with StubbedBoard() as board:
         table = StubbedDevice(board, seed)
         table.provision()
@@ -30,13 +31,15 @@ def played(seed: int) -> tuple[list[object], list[int], int]:
         assert dealer.open_table()
         order = [card.number for card in table.machine.shoe]
         assert sorted(order) == list(range(52))
-        assert dealer.play_round()
+        for _ in range(rounds):
+            assert dealer.play_round()
         assert table.named("fault_raised") == []
         return list(table.stamped), order, table.machine.agenda.now_us
 
 
+@pytest.mark.slow
 def test_a_round_is_played_by_the_shipped_program_and_a_seed_gives_it_again() -> None:
-    first, second, other = played(1), played(1), played(2)
+    first, second, other = played(1, rounds=1), played(1, rounds=1), played(2, rounds=0)
     assert first == second
     assert first[1] != other[1]
 
@@ -59,9 +62,14 @@ def test_the_modules_of_this_python_are_as_before() -> None:
 @pytest.mark.parametrize(
     "present", [pytest.param(False, id="absent", marks=pytest.mark.full), pytest.param(True, id="present")]
 )
-def test_a_day_with_the_counter_going_round_has_its_hours_and_events_right(present: bool) -> None:
-    """The milliseconds go round after twelve days: here after six hours."""
-    found = live(1, present, ticks_from_us=(WRAP_MS - SIX_HOURS_MS) * 1000)
+def test_a_day_with_the_counter_going_round_has_its_hours_and_events_right(
+    present: bool, amount: Amount
+) -> None:
+    """The milliseconds go round after twelve days: here after six hours. Decks may be used for eight."""
+    day_s, session_s = amount(10, full=24) * 3600, amount(300, full=3600)
+    found = live(
+        1, present, ticks_from_us=(WRAP_MS - SIX_HOURS_MS) * 1000, session_s=session_s, day_s=day_s
+    )
     assert found.wrong == []
     assert found.events > 20
 

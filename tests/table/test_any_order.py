@@ -5,6 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from tests.sweeps import Amount
 from tests.table.croupier import Croupier, named
 
 from sabot_table.cards import cards, full_deck
@@ -234,15 +235,15 @@ TABLES: dict[str, Callable[[], Croupier]] = {
 
 
 @pytest.mark.parametrize("name", TABLES)
-def test_anybody_may_try_anything(name: str) -> None:
+def test_anybody_may_try_anything(name: str, amount: Amount) -> None:
     rounds = voids = refusals = 0
-    for seed in range(2):
+    for seed in range(amount(1, full=2)):
         anybody = Anybody(TABLES[name](), seed)
         for _ in range(800):
             anybody.step()
         rounds += anybody.rounds
         voids += anybody.voids
         refusals += anybody.refusals
-    assert rounds > 8, "the walk got as far as settled rounds"
+    assert rounds > 3, "the walk got as far as settled rounds"
     assert voids
-    assert refusals > 500
+    assert refusals > 250

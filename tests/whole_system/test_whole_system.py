@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import pytest
+from tests.sweeps import Amount
 
 from sabot_simulators.whole_system.planted import PLANTS
 from sabot_simulators.whole_system.run import run
@@ -10,14 +11,16 @@ from sabot_simulators.whole_system.scenario import Trouble, draw
 from sabot_simulators.whole_system.shrink import Shrinker, tell
 
 
+@pytest.mark.slow
 def test_one_seed_replays_everything() -> None:
     scenario = draw(7, minutes=1)
     first, second = run(scenario), run(scenario)
     assert first.trace == second.trace
     assert first.story == second.story
-    assert first.trace != run(replace(scenario, troubles=())).trace
+    assert any("trouble" in line for line in first.story)
 
 
+@pytest.mark.slow
 @pytest.mark.sweep(every=30)
 @pytest.mark.parametrize("seed", range(1, 31))
 def test_nothing_is_wrong(seed: int) -> None:
@@ -28,20 +31,22 @@ def test_nothing_is_wrong(seed: int) -> None:
 
 
 @pytest.mark.slow
-def test_an_event_acknowledged_before_it_is_written_is_found_and_shrunk_to_a_short_story() -> None:
+def test_an_event_acknowledged_before_it_is_written_is_found_and_shrunk_to_a_short_story(
+    amount: Amount,
+) -> None:
     scenario = draw(3, minutes=1)
     with PLANTS["acknowledged-before-written"][1]():
         found = run(scenario)
         assert any("was acknowledged" in problem for problem in found.problems)
-        shrinker = Shrinker(found, tries=4)
+        shrinker = Shrinker(found, tries=amount(1, full=4))
         smallest = shrinker.shrink(replace(scenario, troubles=scenario.troubles[:1], faults=()))
-    assert len(smallest.parts()) <= 1
+    assert smallest.parts() == []
     assert "was acknowledged" in tell(smallest, shrinker.result)
 
 
 @pytest.mark.slow
 def test_a_quarter_of_a_day_without_a_host() -> None:
-    result = run(replace(draw(2, minutes=2), days_alone=0.25, troubles=(), faults=()))
+    result = run(replace(draw(2, minutes=1), days_alone=0.25, troubles=(), faults=()))
     assert result.problems == []
     assert result.virtual_s > 21_600
 
@@ -59,8 +64,8 @@ def test_a_journal_that_is_not_synchronised_is_found_by_a_loss_of_power() -> Non
 @pytest.mark.slow
 @pytest.mark.sweep(every=12)
 @pytest.mark.parametrize("seed", range(1, 13))
-def test_a_table_that_people_run_through_the_session(seed: int) -> None:
-    result = run(replace(draw(seed, minutes=4, weeks=False), session=True))
+def test_a_table_that_people_run_through_the_session(seed: int, amount: Amount) -> None:
+    result = run(replace(draw(seed, minutes=amount(2, full=4), weeks=False), session=True))
     assert result.problems == [], "\n".join(result.story[-60:])
     assert result.events
 

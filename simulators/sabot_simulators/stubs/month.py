@@ -105,9 +105,14 @@ def _as_pico(board: StubbedBoard) -> Pico:
 
 
 def live(
-    days: int, present: bool, seed: int = 1, ticks_from_us: int = 0, session_s: int = HOUR_S
+    days: int,
+    present: bool,
+    seed: int = 1,
+    ticks_from_us: int = 0,
+    session_s: int = HOUR_S,
+    day_s: int = DAY_S,
 ) -> MonthReport:
-    """Let ``days`` days pass. A present host is connected for the last ``session_s`` seconds of each day."""
+    """Let ``days`` days of ``day_s`` pass. A present host is connected for the last ``session_s`` of each."""
     began = time.process_time()
     findings = MonthReport(days)
     with StubbedBoard(ticks_from_us=ticks_from_us) as board:
@@ -121,19 +126,19 @@ def live(
         set_s = table.true_utc_s()
         pressed: list[tuple[int, int, int]] = []  # when, which, how good the clock is
         for day in range(days):
-            ends_s = table.true_utc_s() + DAY_S + 1  # a second more: the host comes to a clock that is stale
+            ends_s = table.true_utc_s() + day_s + 1  # a second more: the host comes to a clock that is stale
             comes_s = ends_s - session_s if present else ends_s
-            if comes_s < ends_s - DAY_S // 2:
+            if comes_s < ends_s - day_s // 2:
                 table.wait_until(comes_s)
                 set_s = table.plug_in()
-            table.wait_until(ends_s - DAY_S // 2)
+            table.wait_until(ends_s - day_s // 2)
             button = (hardware.LEFT_BUTTON, hardware.RIGHT_BUTTON)[day % 2]
             stale = table.true_utc_s() - set_s > DAY_S
             pressed.append((table.true_utc_s(), 1 + day % 2, TIME_STALE if stale else TIME_SET))
             table.machine.press(button)
             table.run_for(SECOND_US)
             table.machine.release(button)
-            if present and comes_s >= ends_s - DAY_S // 2:
+            if present and comes_s >= ends_s - day_s // 2:
                 table.wait_until(comes_s)
                 set_s = table.plug_in()
             table.wait_until(ends_s)

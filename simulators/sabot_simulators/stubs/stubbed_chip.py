@@ -128,15 +128,16 @@ class Axis:
     def wrap(self) -> None:
         """Handle the end of a period: a step pulse, the next period, and the DMA transfer of the wrap."""
         chip, registers = self._chip, self._chip.registers
-        ticks_us = (registers[self.at + DIV] >> 4) / 125
-        self.wraps_us += round((registers[self.at + TOP] + 1) * ticks_us)
-        if registers[self.at + CC]:
+        plain = registers.get  # no register of this slice counts anything: it is what was written to it
+        ticks_us = (plain(self.at + DIV, 0) >> 4) / 125
+        self.wraps_us += round((plain(self.at + TOP, 0) + 1) * ticks_us)
+        if plain(self.at + CC, 0):
             self._step()
         for channel in chip.channels:
             if channel.busy and channel.ctrl.get("treq_sel") == self.request:
                 channel.transfer()
                 break
-        if not registers[self.at + CSR] & ENABLED:
+        if not plain(self.at + CSR, 0) & ENABLED:
             self.wraps_us = NEVER
 
     def _step(self) -> None:
@@ -436,9 +437,11 @@ class StubbedChip:
         """The time of the next event on the board, in us."""
         due = NEVER
         for axis in self.axes:
-            due = min(due, axis.wraps_us)
+            if axis.wraps_us < due:
+                due = axis.wraps_us
         for timer in self.timers:
-            due = min(due, timer.due_us)
+            if timer.due_us < due:
+                due = timer.due_us
         return due
 
     def advance(self, to_us: int) -> None:
@@ -479,16 +482,13 @@ class Registers(dict[int, int]):
         super().__init__()
         self._chip = chip
 
-    def __missing__(self, address: int) -> int:
-        return 0
-
     def __getitem__(self, address: int) -> int:
         if address == RING_OSCILLATOR_BIT:
             return self._chip.oscillator_bit()
         encoder = self._chip._counters.get(address)
         if encoder is not None:
             return self._chip.counted(encoder) - self._chip._encoder_zero[encoder] & 0xFFFF
-        return super().__getitem__(address) if address in self else 0
+        return self.get(address, 0)
 
     def __setitem__(self, address: int, value: int) -> None:
         chip = self._chip
