@@ -7,7 +7,9 @@ from tests.board.heap import Garbage, Heap
 from tests.board.table import SEED, Table
 
 from sabot_firmware import shoe, shuffler
+from sabot_protocol import frame
 from sabot_protocol.grid import ANSWERED_AFTER
+from sabot_protocol.wire_constants import OVERHEAD, SEALED_TO_DEVICE
 from sabot_simulators.dealer import Dealer
 from sabot_simulators.fairness.answer_times import PERIOD_US, clear_frame
 from sabot_simulators.rp2040 import runner_messages
@@ -16,7 +18,16 @@ from sabot_simulators.rp2040.pico import Pico
 from sabot_simulators.rp2040.runner_messages import RunResult
 from sabot_simulators.rp2040.wiring import PinDrivenMachine
 
-FLOODS = [("usb", "reading"), ("usb", "slow"), ("usb", "deaf"), ("uart", "reading")]
+# A packet of no session, which the device answers by a hint.
+FOREIGN = bytes(frame.encode(bytes((SEALED_TO_DEVICE,)) + bytes(OVERHEAD)))
+FLOODS = [
+    ("usb", "reading", "identify"),
+    ("usb", "slow", "identify"),
+    ("usb", "deaf", "identify"),
+    ("usb", "deaf", "foreign"),
+    ("uart", "reading", "identify"),  # without flow control no host of a UART is deaf
+    ("uart", "reading", "foreign"),
+]
 AT_ONCE = 24  # frames
 AGAIN_US = 20_000
 ATTENTIVE_US = 2_000  # of each 20 ms, a slow host reads
@@ -28,11 +39,15 @@ MOST_LIVE = 120_000
 
 
 class Flooded(HostedPico):
-    """A board with its owner on one cable; another host, without a key, floods the other."""
+    """A board with its owner on one cable; another host, without a key, floods the other.
 
-    def __init__(self, pico: Pico, machine: PinDrivenMachine, cable: str, host: str) -> None:
+    It sends ``identify``, or packets of no session, which are answered by hints.
+    """
+
+    def __init__(self, pico: Pico, machine: PinDrivenMachine, cable: str, host: str, sent: str) -> None:
         self.flooding = False
         self._cable, self._reads = cable, host
+        self._foreign = sent == "foreign"
         self._next_us = 0
         self._dice = Random(SEED)
         super().__init__(pico, machine)
@@ -44,11 +59,14 @@ class Flooded(HostedPico):
     def _said(self, ran: RunResult) -> bytes:
         return ran.uart if self._cable == "usb" else ran.usb
 
+    def _frame(self) -> bytes:
+        return FOREIGN if self._foreign else clear_frame("identify", self._dice)
+
     def _turn(self, end_us: int) -> None:
         now = self.machine.agenda.now_us
         if self.flooding and now >= self._next_us:
             self._next_us = now + AGAIN_US
-            data = b"".join(clear_frame("identify", self._dice) for _ in range(AT_ONCE))
+            data = b"".join(self._frame() for _ in range(AT_ONCE))
             wrap = runner_messages.usb if self._cable == "usb" else runner_messages.uart
             self.wiring.changes.append(wrap(data))
         if self.flooding and self._reads != "reading":
@@ -67,11 +85,13 @@ class Flooded(HostedPico):
         return took
 
 
-@pytest.mark.parametrize(("cable", "host"), FLOODS)
-def test_a_flood_takes_nothing_from_the_owner_on_the_other_cable(pico: Pico, cable: str, host: str) -> None:
+@pytest.mark.parametrize(("cable", "host", "sent"), FLOODS)
+def test_a_flood_takes_nothing_from_the_owner_on_the_other_cable(
+    pico: Pico, cable: str, host: str, sent: str
+) -> None:
     """At rest and while a deck is shuffled: its session, its answer times, its memory, its cards."""
     pico.restore("new")
-    device = Flooded(pico, PinDrivenMachine(Random(SEED)), cable, host)
+    device = Flooded(pico, PinDrivenMachine(Random(SEED)), cable, host, sent)
     device.provision()
     device.run_until_idle()
     garbage, heap = Garbage(device), Heap()
