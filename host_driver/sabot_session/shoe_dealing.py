@@ -348,7 +348,8 @@ class ShoeDealing:
         elif table.state == "drawing":
             yield from self._needs_of_faces(playing, progress)
         elif table.state in AFTER and progress.device_done and not self.may_close_bets():
-            yield from end_needs(self._procedure)
+            shoe_follows = device.up and device.shoe == ShoeState.ROUND_OPEN  # told behind the round's end
+            yield from () if shoe_follows else end_needs(self._procedure)
 
     def _needs_of_faces(self, playing: RoundState, progress: RoundProgress) -> Iterator[NeedForm]:
         due = self._procedure.mini.third_due()

@@ -97,6 +97,7 @@ def test_an_open_table_keeps_its_rules_and_a_closed_one_may_change_them(tmp_path
     other.close()
 
 
+@pytest.mark.slow
 def test_the_register_is_changed_by_the_floor_only(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

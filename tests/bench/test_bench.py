@@ -5,12 +5,26 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.bench import codec, machine, on_micropython
+from tests.bench.__main__ import table
 
 from sabot_protocol import frame, mac
 
 pytestmark = pytest.mark.slow
 
 
+def test_figures_of_messages_frames_and_shuffles_make_a_table() -> None:
+    for peer in ("cobs", "pymodbus", "smp"):
+        pytest.importorskip(peer)
+    figures = [*codec.typed(2, 1), *codec.frames(2, 1), *machine.shuffles(1)]
+    assert all(each.rate > 0 for each in figures)
+    judged = {(each.name, each.reference) for each in figures if each.met is not None}
+    assert {("FaultRaised", "pymodbus RTU"), ("FaultRaised", "smp")} <= judged
+    assert ("all of it, s", "the bound, s") in judged
+    assert table(figures).row_count == len(figures) + len({each.section for each in figures})
+
+
+@pytest.mark.full
 @pytest.mark.xdist_group("bench")
 def test_every_rate_and_ratio_is_positive(figures: list[dict[str, Any]]) -> None:
     for figure in figures:
@@ -20,6 +34,7 @@ def test_every_rate_and_ratio_is_positive(figures: list[dict[str, Any]]) -> None
             assert figure["ratio"] > 0, figure
 
 
+@pytest.mark.full
 @pytest.mark.xdist_group("bench")
 def test_every_goal_of_the_wire_is_judged(figures: list[dict[str, Any]]) -> None:
     judged = {(each["name"], each["reference"]) for each in figures if each["met"] is not None}
@@ -29,9 +44,9 @@ def test_every_goal_of_the_wire_is_judged(figures: list[dict[str, Any]]) -> None
     assert ("Sabot, window 16", "bare frames, 16 outstanding") in judged
 
 
-@pytest.mark.xdist_group("bench")
-def test_real_messages_are_held_to_the_allowance_too(figures: list[dict[str, Any]], micropython: str) -> None:
-    limited = {each["name"]: each["allocated"] for each in figures if each["allowed"] is not None}
+def test_real_messages_are_held_to_the_allowance_too(micropython: str) -> None:
+    figures = on_micropython.figures(64)
+    limited = {each.name: each.allocated or 0 for each in figures if each.allowed is not None}
     for message in ("probe_32", "status_report", "set_key", "log_is", "fault_raised"):
         assert any(name.startswith(message) for name in limited), limited
     assert all(allocated > 0 for allocated in limited.values()), limited

@@ -95,6 +95,7 @@ def _fails(act: Callable[[], object], error: type[Exception]) -> bool:
     return False
 
 
+@pytest.mark.slow
 def test_a_program_that_is_killed_leaves_a_valid_record(tmp_path: Path) -> None:
     path = tmp_path / "record.db"
     with subprocess.Popen(

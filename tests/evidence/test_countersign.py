@@ -18,6 +18,7 @@ def told(files: list[Path], *options: object) -> tuple[int, list[str]]:
     return verifier.run([*map(str, files), *map(str, options)], said.append), said
 
 
+@pytest.mark.slow
 def test_a_countersigned_checkpoint_shows_how_far_the_files_are_complete(
     sabot: Sabot, day: Day, tmp_path: Path, floor: tuple[Path, Path, str]
 ) -> None:
@@ -65,6 +66,7 @@ def test_a_strangers_countersignature_is_refused(
     assert code == verifier.UNREADABLE, "nobody else's name can be put there"
 
 
+@pytest.mark.slow
 def test_the_floor_signs_nothing_that_does_not_continue_what_it_keeps(
     sabot: Sabot, day: Day, tmp_path: Path, floor: tuple[Path, Path, str]
 ) -> None:

@@ -93,6 +93,7 @@ def test_a_backup_never_replaces_a_file(tmp_path: Path, capsys: pytest.CaptureFi
     assert (tmp_path / "copy.db").read_text(encoding="utf-8") == "precious"
 
 
+@pytest.mark.slow
 def test_setup_archive_and_release_work_with_a_server(
     server: Site, site_name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -150,6 +151,7 @@ def _floor_file(tmp_path: Path, site: str, url: str) -> Path:
     return path
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("more", "said"),
     [

@@ -123,6 +123,7 @@ def test_no_package_of_a_changed_tree_or_of_other_results(checkout: Checkout, tm
         built(checkout)
 
 
+@pytest.mark.slow
 def test_every_change_of_a_package_is_found(checkout: Checkout, tmp_path: Path) -> None:
     key = draw_signing_key(tmp_path / "maker.pem")
     package = archive.sign(built(checkout), key, "ab" * 20, 1)

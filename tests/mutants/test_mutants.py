@@ -131,16 +131,19 @@ def test_every_planted_defect_fits_the_code_and_names_tests_that_exist(root: Pat
 
 
 def test_every_equivalent_mutant_exists_and_has_a_reason() -> None:
-    every = {
-        each.name for package in MUTATED for path in mutated_files(package) for each in mutations_of(path)
-    }
-    for name, why in report.equivalents().items():
+    equivalents = report.equivalents()
+    paths = {name.partition("::")[0] for name in equivalents}
+    assert paths <= {Path(path).as_posix() for package in MUTATED for path in mutated_files(package)}
+    every = {each.name for path in paths for each in mutations_of(path)}
+    for name, why in equivalents.items():
         assert name in every
         assert len(why) > 20
 
 
 def test_the_page_tells_survivors_from_equivalents(monkeypatch: pytest.MonkeyPatch) -> None:
-    first, second, third = sample_of(mutated_files("sabot_driver"), 3)
+    few = {package: mutated_files(package)[:2] for package in MUTATED}
+    monkeypatch.setattr(report, "mutated_files", few.__getitem__)
+    first, second, third = sample_of(few["sabot_driver"], 3)
     monkeypatch.setattr(report, "equivalents", lambda: {second.name: "no test can tell"})
     monkeypatch.setattr(report, "before_triage", lambda: {"sabot_driver": {"tried": 3, "killed": 1}})
 

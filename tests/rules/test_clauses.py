@@ -2,9 +2,11 @@
 
 import ast
 
+import pytest
 from tests.rules import clauses
 
 
+@pytest.mark.slow
 def test_the_page_is_not_stale() -> None:
     assert clauses.PAGE.read_text(encoding="utf-8") == clauses.render(), "run make generate"
     assert clauses.RECORD.read_text(encoding="utf-8") == clauses.record(), "run make generate"
@@ -16,11 +18,13 @@ def test_every_clause_has_a_duty_and_a_sentence() -> None:
         assert clause.says.endswith(".")
 
 
+@pytest.mark.slow
 def test_every_machine_clause_has_a_test_that_proves_it() -> None:
     table = clauses.clauses().values()
     assert [each.key for each in table if each.duty == "machine" and not clauses.machine_tests(each)] == []
 
 
+@pytest.mark.slow
 def test_every_clause_of_the_table_has_a_test() -> None:
     assert [each.key for each in clauses.clauses().values() if each.duty == "table" and not each.tests] == []
 

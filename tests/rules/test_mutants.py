@@ -6,6 +6,7 @@ from tests.rules import mutants
 from sabot_table.rule_text_files import packaged
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("key", packaged())
 def test_every_row_of_a_text_is_changed_by_some_mutant(key: str) -> None:
     data = mutants.data_of(key)

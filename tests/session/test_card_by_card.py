@@ -1,6 +1,6 @@
 """Mini baccarat from the machine's shoe, card by card, run by simulated people who meet needs."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import Any
 
@@ -8,10 +8,12 @@ import pytest
 from tests.session import independent_coups
 from tests.session.simulated_table import SimulatedTable, simulated_table
 
+from sabot_protocol.host.messages import ShoeState
 from sabot_session import acts, dealing_acts
 from sabot_session.needs import NeedKind
 from sabot_session.round_history import rounds_of
 from sabot_session.rows import Authentication
+from sabot_session.session import TableSession
 from sabot_table.errors import RuleViolation
 from sabot_table.rule_texts import DealingMethod
 from sabot_table.ruleset import load
@@ -27,6 +29,16 @@ def in_state(state: str) -> Callable[[SimulatedTable], bool]:
 
 def kinds(table: SimulatedTable, *wanted: str) -> list[str]:
     return [each.row.kind for each in table.rows(*wanted)]
+
+
+def needed_before_the_shoe_is_told(session: TableSession) -> Collection[NeedKind]:
+    """What is needed while the machine has told that a round is over, and not yet that its shoe is ready."""
+    device = session.state.device
+    kept, device.shoe = device.shoe, ShoeState.ROUND_OPEN
+    try:
+        return list(session.needed())
+    finally:
+        device.shoe = kept
 
 
 @pytest.mark.rule("MDM 5.F")
@@ -64,6 +76,10 @@ def test_a_normal_hand_takes_two_touches(tmp_path: Path) -> None:
     with simulated_table(
         tmp_path, "seed=1&capacity=batch", rules="md-mini-baccarat", method=AUTOMATED
     ) as table:
+        table.staff.meet(table.until(NeedKind.BETS))
+        table.until(NeedKind.BETS)
+        assert in_state("settling")(table)
+        assert not {NeedKind.SETTLE, NeedKind.COLLECT} & set(table.run.read(needed_before_the_shoe_is_told))
         table.rounds(3)
         second = [each.row for each in table.rows() if each.row.round_id == 2]
         assert len({row.act_id for row in second if row.act_id and row.kind in TOUCHES}) == 3

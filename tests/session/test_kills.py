@@ -17,6 +17,6 @@ pytestmark = pytest.mark.slow
 )
 def test_a_killed_day_is_the_undisturbed_day(tmp_path: Path, amount: Amount, day: Day) -> None:
     calm = play(tmp_path / "calm", day, 0, 0, 0)
-    killed = play(tmp_path / "killed", day, amount(3, full=20), calm.rows, 1)
+    killed = play(tmp_path / "killed", day, amount(2, full=20), calm.rows, 1)
     assert differences(calm, killed) == []
     assert calm.kills == 0 < killed.kills

@@ -160,6 +160,7 @@ def test_threads_share_a_record(path: Path, make_row: MakeRow) -> None:
 # -- failures -----------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_second_program_is_refused_by_name_and_a_killed_one_leaves_all_it_committed(path: Path) -> None:
     with subprocess.Popen([sys.executable, str(WRITER), str(path)], stdout=subprocess.PIPE) as writer:
         assert writer.stdout is not None

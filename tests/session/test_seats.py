@@ -58,6 +58,7 @@ def test_told_wagers_replace_what_was_placed() -> None:
     assert [each.data["wager"] for each in table.rows("withdraw_wager")] == ["tie"]
 
 
+@pytest.mark.slow
 @pytest.mark.rule("MD3 7.B")
 def test_players_join_and_leave() -> None:
     table = ActedTable()
@@ -76,6 +77,7 @@ def test_players_join_and_leave() -> None:
     ]  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.rule("MD3 7.B")
 @pytest.mark.rule("MD3 11.A")
 @pytest.mark.parametrize(("act", "outcome"), [(acts.Forfeit(1), "forfeit"), (acts.Abandon(1), "abandoned")])

@@ -222,6 +222,7 @@ def test_after_a_crash_garbage_is_collected_before_anything_is_written_down() ->
         assert allocated == [0]
 
 
+@pytest.mark.slow
 def test_a_power_cut_keeps_the_chips_and_nothing_else() -> None:
     with StubbedBoard() as board:
         table = StubbedDevice(board, 3)

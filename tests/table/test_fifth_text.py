@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import pytest
 from tests.table.croupier import DEALER, FLOOR, HOUR, PLAYER, Croupier
 from tests.table.invented_text import ROOT, nowhere
 
@@ -20,6 +21,7 @@ def settle(table: Croupier) -> None:
     table.do("collect", DEALER)
 
 
+@pytest.mark.slow
 def test_a_day_is_played_under_a_text_that_no_code_knows(tmp_path: Path) -> None:
     rules = nowhere(tmp_path)
     assert not any("ZZ9" in path.read_text(encoding="utf-8") for path in ROOT.rglob("*.py"))

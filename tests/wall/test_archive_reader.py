@@ -21,6 +21,7 @@ def _found(reader: ArchiveReader, **wanted: object) -> list[int]:
     return [each.round_id for each in reader.rounds(RoundSearch(**wanted)).rounds]  # type: ignore[arg-type]
 
 
+@pytest.mark.slow
 def test_rounds_are_found_by_table_time_deck_seat_and_result(archive: Path, day: Rows) -> None:
     reader = ArchiveReader(str(archive))
     opened = {
@@ -67,6 +68,7 @@ def test_a_search_says_when_it_has_not_looked_at_everything(
     reader.close()
 
 
+@pytest.mark.slow
 def test_a_round_is_shown_whole_and_of_its_own_table_only(archive: Path) -> None:
     reader = ArchiveReader(str(archive))
     each = reader.rounds(RoundSearch(result="settled")).rounds[0]
@@ -113,6 +115,7 @@ def test_faults_are_counted_per_thousand_rounds(archive: Path) -> None:
     reader.close()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("change", "wrong"),
     [

@@ -5,6 +5,7 @@ import re
 import subprocess
 from pathlib import Path
 
+import pytest
 from prometheus_client import CollectorRegistry
 from tests.wall.running_prometheus import program, prometheus
 from tests.wall.served_wall import ServedWall
@@ -19,6 +20,7 @@ OTHERS = ("sabot_archive_", "sabot_publisher_")
 """Metrics of the archive and of tables: `sabot_floor.metrics`."""
 
 
+@pytest.mark.slow
 def test_a_real_prometheus_scrapes_the_wall_and_its_rules_fire(wall: ServedWall, tmp_path: Path) -> None:
     program("prometheus")
     wall.spoken.tables(["t1", "t2", "t3"])

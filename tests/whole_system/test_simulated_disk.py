@@ -28,6 +28,7 @@ def fill(journal: Journal) -> None:
         journal.write(batch(number), 0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("after", range(0, 40, 3))
 def test_a_power_loss_at_any_operation_keeps_what_was_committed(
     disk: SimulatedDisk, tmp_path: Path, after: int
