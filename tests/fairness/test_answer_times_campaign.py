@@ -30,7 +30,7 @@ def test_it_goes_on_where_it_stopped_with_the_same_decks(
 
 
 def test_the_page_names_a_leak_and_a_plant_that_was_not_found(tmp_path: Path) -> None:
-    campaign = AnswerTimesCampaign(tmp_path, 1, 6)
+    campaign = AnswerTimesCampaign(tmp_path, 1, 4)
     planted = judge(campaign.go_on(PLANTED, 1, QUIET))
     assert planted.leaks
     sound = judge(campaign.go_on(STRONGEST, 1, QUIET))

@@ -35,8 +35,8 @@ ACTORS = {
 
 STRAY_DAYS = (
     ("md-three-card-baccarat", "seed=1&fault=stuck@exit:72", 3),
-    ("wa-three-card-baccarat", "seed=1", 2),
-    ("baccarat-six-deck", "seed=1&capacity=batch", 2),
+    ("wa-three-card-baccarat", "seed=1", 1),
+    ("baccarat-six-deck", "seed=1&capacity=batch", 1),
 )
 
 
