@@ -1,4 +1,4 @@
-"""Programs of ``sabot`` that start in milliseconds: each is forked from a process that has loaded everything.
+"""Programs that start in milliseconds: each is forked from a process that has loaded every module of ours.
 
 A program started so is a process of its own: it has its own memory, files, signals and exit code, it can be
 killed, and it may have a terminal. Only its modules were loaded before. `tests/driver/test_cli.py`
@@ -14,6 +14,7 @@ import gc
 import io
 import json
 import os
+import runpy
 import signal
 import socket
 import subprocess
@@ -40,12 +41,15 @@ LARGEST_REQUEST = 1 << 18
 class WarmPopen(subprocess.Popen[Any]):
     """`subprocess.Popen` of ``sabot`` with the given arguments; it starts without loading modules again.
 
-    Only `cwd`, `env`, `stdin`, `stdout`, `stderr` and the options of text are followed. With `terminal=True`
-    standard input is a terminal, and the program becomes the leader of its session.
+    With `program` it is another one instead: a module by name, or a script by path. Only `cwd`, `env`,
+    `stdin`, `stdout`, `stderr` and the options of text are followed. With `terminal=True` standard input is a
+    terminal, and the program becomes the leader of its session.
     """
 
-    def __init__(self, arguments: list[str], *, terminal: bool = False, **options: Any) -> None:
-        self._terminal = terminal
+    def __init__(
+        self, arguments: list[str], *, program: str = "", terminal: bool = False, **options: Any
+    ) -> None:
+        self._program, self._terminal = program, terminal
         super().__init__(arguments, **options)
 
     def _execute_child(self, args: list[str], *more: Any) -> None:
@@ -53,6 +57,7 @@ class WarmPopen(subprocess.Popen[Any]):
         cwd, env, streams = more[4], more[5], more[9:15]
         given = (streams[0], streams[3], streams[5])
         request = {
+            "program": self._program,
             "arguments": list(args),
             "cwd": os.fspath(cwd or os.getcwd()),
             "env": {**(os.environ if env is None else env)},
@@ -137,6 +142,25 @@ def _fork(requests: socket.socket, request: dict[str, Any], files: list[int]) ->
         return int(answer.read())
 
 
+def _run(program: str, arguments: list[str]) -> int:
+    """Run ``sabot``, or the module or script; its exit code."""
+    if not program:
+        return run(arguments)
+    sys.argv = [program, *arguments]
+    try:
+        if program.endswith(".py"):
+            sys.path[0] = str(Path(program).parent)
+            runpy.run_path(program, run_name="__main__")
+        else:
+            runpy.run_module(program, run_name="__main__")
+    except SystemExit as end:
+        if not isinstance(end.code, str):
+            return end.code or 0
+        sys.stderr.write(end.code + "\n")
+        return 1
+    return 0
+
+
 def _become(request: dict[str, Any], files: list[int]) -> NoReturn:
     """Be a program that was just started."""
     code = 1
@@ -157,11 +181,10 @@ def _become(request: dict[str, Any], files: list[int]) -> NoReturn:
         sys.stdin = io.TextIOWrapper(io.BufferedReader(io.FileIO(0, "r")), "utf-8")
         sys.stdout = io.TextIOWrapper(io.BufferedWriter(io.FileIO(1, "w")), "utf-8", line_buffering=at_once)
         sys.stderr = io.TextIOWrapper(io.BufferedWriter(io.FileIO(2, "w")), "utf-8", line_buffering=True)
-        code = run(request["arguments"])
+        code = _run(request["program"], request["arguments"])
     except Exception:  # noqa: BLE001 - as Python itself does: the traceback is said, and the program has failed
         traceback.print_exc()
     finally:
         sys.stdout.flush()
         sys.stderr.flush()
         os._exit(code)
-

@@ -7,6 +7,7 @@ import termios
 from collections.abc import Callable
 from pathlib import Path
 from types import TracebackType
+from typing import Any
 
 import pexpect
 from pexpect.fdpexpect import fdspawn
@@ -41,7 +42,7 @@ class Terminal:
         environment.pop("COLUMNS", None)
         end, inner = os.openpty()
         termios.tcsetwinsize(inner, (LINES, COLUMNS))
-        streams = {"stdin": inner, "stdout": inner, "stderr": inner}
+        streams: dict[str, Any] = {"stdin": inner, "stdout": inner, "stderr": inner}
         self._program = WarmPopen([*map(str, arguments)], terminal=True, env=environment, **streams)
         os.close(inner)
         self._screen = fdspawn(end, encoding="utf-8", timeout=TIMEOUT_S)

@@ -32,13 +32,13 @@ def _fits(name: str, needs: set[str]) -> bool:
 def _cases(behaviour: str, fitting: list[str]) -> list[ParameterSet]:
     """A behaviour on each target that fits it.
 
-    ``make check`` runs it in-process, ``make test`` every second one on one more target. Which ones and which
+    ``make check`` runs it in-process, ``make test`` every fourth one on one more target. Which ones and which
     target follow from the behaviour's name, so that each target meets its share. A behaviour that no device
     in-process can show always runs on another one. ``make test-full`` runs each on all.
     """
     others = [name for name in fitting if name != QUICK]
     number = crc32(behaviour.encode())
-    chosen = others[number // 2 % len(others)] if others and (number % 2 or QUICK not in fitting) else ""
+    chosen = others[number // 4 % len(others)] if others and (number % 4 == 1 or QUICK not in fitting) else ""
     marks = {QUICK: [], chosen: [pytest.mark.slow]}
     rest = [pytest.mark.slow, pytest.mark.full]
     return [pytest.param(each, marks=marks.get(each, rest)) for each in fitting]

@@ -63,7 +63,7 @@ def bus() -> Iterator[emulated.EmulatedUsbBackend]:
         backend.close()
 
 
-@pytest.fixture(params=[Pty, MicroPython])
+@pytest.fixture(params=[Pty, pytest.param(MicroPython, marks=pytest.mark.full)])
 def kind(request: pytest.FixtureRequest) -> Kind:
     """Each kind of firmware, behind a pseudo-terminal."""
     if request.param is MicroPython:

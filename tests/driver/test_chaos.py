@@ -1,9 +1,7 @@
 """Cables cut, corrupted and delayed at random, and programs killed, while rounds are played."""
 
-import os
 import signal
 import subprocess
-import sys
 import time
 from functools import partial
 from pathlib import Path
@@ -12,6 +10,7 @@ from random import Random
 import pytest
 from tests.driver.chaos import BadBus, Player, check, nothing_left_behind, set_up, wait_until
 from tests.sweeps import Amount
+from tests.warm_start import WarmPopen
 
 from sabot_driver import Client, Keyring, connect
 from sabot_driver.clock import Clock
@@ -141,10 +140,8 @@ def test_a_host_that_is_killed_again_and_again(tmp_path: Path, amount: Amount) -
     while kills < amount(3, full=KILLS) or not any(round_id > 1 for round_id, _ in device.stacks_dispensed):
         kills += 1
         assert kills < MOST_KILLS, "the second round never begins"
-        host = subprocess.Popen(
-            [sys.executable, str(program), listener.url, str(tmp_path), str(path)],
-            stdout=subprocess.PIPE,
-            env={**os.environ, "PYTHONPATH": os.getcwd()},
+        host = WarmPopen(
+            [listener.url, str(tmp_path), str(path)], program=str(program), stdout=subprocess.PIPE
         )
         assert host.stdout is not None
         assert host.stdout.readline() == b"up\n"

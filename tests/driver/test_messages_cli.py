@@ -393,6 +393,7 @@ def run_line(sabot: Sabot, line: str, url: str) -> Ran:
     return ran
 
 
+@pytest.mark.sweep(every=3)
 @pytest.mark.parametrize("line", [each for each in examples() if not each.startswith(NOT_RUN)])
 def test_the_example_of_a_commands_help_runs(
     sabot: Sabot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, line: str

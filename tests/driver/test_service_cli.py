@@ -7,7 +7,7 @@ import select
 import time
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
 import pytest
 from tests.driver.command import Sabot, simulated
@@ -194,7 +194,7 @@ class Terminal:
         self._end, inner = pty.openpty()
         os.set_blocking(self._end, False)
         environment = {**os.environ, "COLUMNS": "80", "LINES": "24", "TERM": "xterm"}
-        streams = {"stdin": inner, "stdout": inner, "stderr": inner}
+        streams: dict[str, Any] = {"stdin": inner, "stdout": inner, "stderr": inner}
         self.process = WarmPopen(list(arguments), terminal=True, env=environment, **streams)
         os.close(inner)
 

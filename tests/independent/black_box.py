@@ -6,9 +6,7 @@ import os
 import pty
 import random
 import select
-import signal
 import subprocess
-import sys
 import time
 import tty
 from collections.abc import Callable
@@ -17,6 +15,7 @@ from pathlib import Path
 from tests.independent.page import COUNTERS, IDS, SCHEMA
 from tests.independent.peer import Asked, Event, Host, Record, SabotError
 from tests.independent.wire import ANSWER, EVENT, SEALED_TO_HOST, FrameDecoder, Packet, Value, Values
+from tests.warm_start import WarmPopen
 
 ROOT = Path(__file__).parents[2]
 KEY = bytes(range(32))
@@ -31,15 +30,14 @@ class Device:
         tty.setraw(self._slave)
         os.set_blocking(self.master, False)
         self.memory = folder / "memory"
-        line = [os.ttyname(self._slave), str(self.memory), *options]
-        self._command = [sys.executable, "-m", "sabot_simulators.tty_device", *line]
-        self._process: subprocess.Popen[bytes] | None = None
+        self._line = [os.ttyname(self._slave), str(self.memory), *options]
+        self._process: WarmPopen | None = None
         self.start()
 
     def start(self) -> None:
         """Switch it on, and wait until it is at the cable, however busy this computer is."""
-        self._process = subprocess.Popen(
-            self._command, cwd=ROOT, start_new_session=True, stdout=subprocess.PIPE
+        self._process = WarmPopen(
+            self._line, program="sabot_simulators.tty_device", cwd=ROOT, stdout=subprocess.PIPE
         )
         assert self._process.stdout is not None
         assert self._process.stdout.readline() == b"ready\n"
@@ -47,7 +45,7 @@ class Device:
     def kill(self) -> None:
         """Cut its power."""
         if self._process:
-            os.killpg(self._process.pid, signal.SIGKILL)
+            self._process.kill()
             self._process.communicate()
             self._process = None
 

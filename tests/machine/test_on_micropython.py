@@ -103,7 +103,7 @@ def cut_short(device: SteppedDevice, chip: chips.SimFram, cut_after: int | None)
     chip.power.cut_after(cut_after)
 
 
-@pytest.mark.sweep(every=31)
+@pytest.mark.sweep(every=61)
 @pytest.mark.parametrize("fault", FAULTS)
 def test_every_fault_is_met_the_same_way(fault: str) -> None:
     compare(planned(fault))

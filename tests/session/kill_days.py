@@ -8,7 +8,6 @@ kept in ``build/kill-days.json``: a second run on the same commit goes on where 
 import argparse
 import contextlib
 import json
-import os
 import random
 import signal
 import sqlite3
@@ -23,6 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.session.killed_table import CUT_FROM_TOP, SHOES, Day
+from tests.warm_start import WarmPopen
 
 from sabot_cli.device_access import provision_simulator_keys
 from sabot_driver import Keyring, connect
@@ -102,12 +102,9 @@ def play(folder: Path, day: Day, kills: int, rows: int, seed: int) -> Played:
     return _played(told, day)
 
 
-def _start(folder: Path, url: str, day: Day) -> "subprocess.Popen[bytes]":
-    paths = [str(ROOT), os.environ.get("PYTHONPATH", "")]
-    return subprocess.Popen(
-        [sys.executable, str(PROGRAM), url, str(folder), day.rules, str(day.rounds)],
-        stdout=subprocess.PIPE,
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, paths))},
+def _start(folder: Path, url: str, day: Day) -> WarmPopen:
+    return WarmPopen(
+        [url, str(folder), day.rules, str(day.rounds)], program=str(PROGRAM), stdout=subprocess.PIPE
     )
 
 

@@ -1,16 +1,13 @@
 """``make play``, second part: what a newcomer sees of the machine."""
 
-import subprocess
-import sys
-
 import pytest
+from tests.warm_start import warm_run
 
 pytestmark = pytest.mark.slow
 
 
 def demo(*arguments: str) -> tuple[int, str]:
-    command = [sys.executable, "-m", "sabot_simulators.machine_demo", *arguments]
-    ran = subprocess.run(command, capture_output=True, text=True, timeout=600, check=False)
+    ran = warm_run([*arguments], program="sabot_simulators.machine_demo", timeout=600)
     assert "Traceback" not in ran.stderr, ran.stderr
     return ran.returncode, ran.stdout
 

@@ -16,12 +16,12 @@ from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from math import erfc, sqrt
-from pathlib import Path
 from typing import Any
 
 import scipy
 from rich.console import Console
 from rich.progress import Progress
+from tests.warm_start import WarmPopen
 
 from sabot_table import ruleset
 from sabot_table.odds import WagerOdds, odds
@@ -121,10 +121,9 @@ def least_p(found: Iterable[Agreement]) -> float:
 
 def play(rules: str, rounds: int, seed: int) -> Iterator[Mapping[str, Any]]:
     """The events of one emulated table."""
-    sabot = str(Path(sys.executable).with_name("sabot"))
-    command = [sabot, "play", "--device", "sim://", "--rules", rules]
+    command = ["play", "--device", "sim://", "--rules", rules]
     command += ["--wagers", "auto", "--rounds", str(rounds), "--seed", str(seed), "--json"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+    with WarmPopen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         assert process.stderr is not None
         dealt = 0
