@@ -76,6 +76,10 @@ class SiteNames:
         """The subject of notes for a table's screen."""
         return f"sabot.{self.site}.note.{table}"
 
+    def noted(self, table: str = "*") -> str:
+        """The subject by which a table says what became of a note."""
+        return f"sabot.{self.site}.noted.{table}"
+
     def key_subject(self, key: str) -> str:
         """The subject of a key in the bucket of states."""
         return f"$KV.{self.state_bucket}.{key}"

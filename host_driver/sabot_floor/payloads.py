@@ -19,6 +19,8 @@ LARGEST = 256 * 1024
 """Bytes of one message."""
 MOST_VALUE = 64 * 1024
 """Bytes of an entry in a bucket."""
+MOST_NOTE = 8 * 1024
+"""Bytes of a note, and of its answer."""
 
 Hash = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 Number = Annotated[int, Field(ge=0, le=2**53 - 1)]
@@ -151,6 +153,29 @@ class Ask(Payload):
     chain: Chain
     source: Name
     after: Number
+
+
+class NoteSent(Payload):
+    """A note for a table's screen. The table checks its words (`sabot_session.notes.check_note`)."""
+
+    most_bytes: ClassVar[int] = MOST_NOTE
+
+    note_id: Name
+    sender: Name
+    text: Annotated[str, Field(max_length=1000)]
+    sent_us: Number
+
+
+class NoteAnswer(Payload):
+    """What became of a note at the table: taken (also if it came before), or why not."""
+
+    most_bytes: ClassVar[int] = MOST_NOTE
+
+    table: Name
+    note_id: Name
+    taken: bool
+    reason: Annotated[str, Field(max_length=32)] = ""
+    words: Annotated[str, Field(max_length=1000)] = ""
 
 
 class TableAlarm(Payload):

@@ -25,7 +25,11 @@ class Permissions:
 
 
 def table_permissions(names: SiteNames, table: str) -> Permissions:
-    """A table publishes its own rows, state and heartbeat, and reads its own newest messages."""
+    """A table publishes its own rows, state and heartbeat, and reads its own newest messages.
+
+    It answers a note on a subject of its own. ``allow_responses`` would let it publish anywhere: a table
+    hears its own heartbeat, and could name another table's subject as the reply subject of one.
+    """
     check_table(table)
     bucket = bucket_stream(names.state_bucket)
     rows = tuple(names.rows(table, chain) for chain in CHAINS)
@@ -36,6 +40,7 @@ def table_permissions(names: SiteNames, table: str) -> Permissions:
             *rows,
             names.beat(table),
             names.alarm(table),
+            names.noted(table),
             *own,
             *(f"$JS.API.DIRECT.GET.{names.stream}.{each}" for each in rows),
             *(f"$JS.API.DIRECT.GET.{bucket}.{each}" for each in read),
@@ -81,7 +86,7 @@ def wall_permissions(names: SiteNames) -> Permissions:
             f"$KV.{names.alarm_bucket}.>",
             names.note("*"),
         ),
-        subscribe=(f"{inbox_of('wall')}.>", names.beat(), names.archive_beat),
+        subscribe=(f"{inbox_of('wall')}.>", names.beat(), names.noted(), names.archive_beat),
     )
 
 

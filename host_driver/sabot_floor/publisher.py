@@ -13,11 +13,13 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Protocol
 
 from nats.aio.client import Client
 from nats.aio.msg import Msg
 
+from sabot_driver.errors import SabotError
 from sabot_floor.chain_publisher import ChainPublisher, Pauses, patience_s
 from sabot_floor.claim import LISTEN_S, Claiming
 from sabot_floor.connection import LOST, TableSettings, connect, end, newest, put
@@ -30,9 +32,10 @@ from sabot_floor.errors import (
     RowTooLarge,
 )
 from sabot_floor.names import SiteNames, archived_key, bucket_stream, state_key
-from sabot_floor.payloads import Archived, Ask, Heartbeat, TableAlarm
+from sabot_floor.payloads import Archived, Ask, Heartbeat, NoteAnswer, NoteSent, TableAlarm
 from sabot_floor.row_sources import RowSource
 from sabot_floor.tasks import end_tasks, run_until_closed
+from sabot_session.notes import Note, NoteRefused
 from sabot_session.snapshot import Changes
 from sabot_table.rule_texts import FloorLevel
 
@@ -45,6 +48,8 @@ REPORT_S = 5.0
 ALARM_S = 10.0
 REFUSED_S = 30.0
 END_S = 5.0
+MOST_NOTES = 16
+"""Notes that wait for the session; further ones are dropped, and their senders hear no answer."""
 READER = "floor"
 """The name of the publisher's position in the journal."""
 
@@ -68,6 +73,8 @@ class PublishedTable:
     """The session; None for a table whose rows are replayed."""
     entry: Callable[[dict[str, Any]], dict[str, Any]]
     """The state for the floor, of a whole snapshot."""
+    notes: Callable[[Note], object] | None = None
+    """Takes a note of the floor, or raises `NoteRefused`; None where no note may come in."""
 
 
 class TablePublisher:
@@ -145,6 +152,10 @@ class TablePublisher:
 
     async def _publish(self, client: Client, claim: int, closed: asyncio.Event, pauses: Pauses) -> None:
         await client.subscribe(self._names.ask(self._settings.table), cb=self._asked)
+        if self._published.notes is not None:
+            heard = partial(self._noted, client, self._published.notes)
+            note = self._names.note(self._settings.table)
+            await client.subscribe(note, cb=heard, pending_msgs_limit=MOST_NOTES)
         await self._read_archived(client)
         tasks = [
             self._keep_state(client, claim),
@@ -166,6 +177,27 @@ class TablePublisher:
         for each in self.chains:
             if each.source.chain == ask.chain:
                 each.asked(ask)
+
+    async def _noted(self, client: Client, take: Callable[[Note], object], message: Msg) -> None:
+        """A note of the floor; the answer says whether the table's screen shows it."""
+        try:
+            sent = NoteSent.read(message.data)
+        except BadPayload as error:
+            log.warning("an unreadable note: %s", error)
+            return
+        note = Note(sent.note_id, sent.sender, sent.text, sent.sent_us // 1_000_000)
+        reason, words = "", ""
+        try:
+            await asyncio.to_thread(take, note)
+        except NoteRefused as error:
+            reason, words = error.reason, f"{error}. {error.advice}"
+        except SabotError as error:
+            log.error("a note could not be recorded: %s", error)
+            reason, words = "failed", "the table could not record the note"
+        answer = NoteAnswer(
+            table=self._settings.table, note_id=sent.note_id, taken=not reason, reason=reason, words=words
+        )
+        await client.publish(self._names.noted(self._settings.table), answer.to_bytes())
 
     async def _keep_archived(self, client: Client) -> None:
         while True:
@@ -235,6 +267,7 @@ class TablePublisher:
             "table": settings.table,
             "pit": settings.pit,
             "level": str(self._published.level),
+            "takes_notes": self._published.notes is not None,
             "claim": claim,
             "run": self.run_id,
             "number": self._number,

@@ -46,6 +46,7 @@ def state_entry(snapshot: Json, rules: RuleSet, level: FloorLevel) -> dict[str, 
             for each in snapshot["packs"]
         ],
         "called": bool(snapshot["called"]),
+        "notes": len(snapshot["notes"]),
         "disputes": len(snapshot["disputes"]),
         "countersign": len(snapshot["countersign"]),
         "newest_row": snapshot["newest_row"],

@@ -5,9 +5,10 @@ from pathlib import Path
 from sabot_driver import Client
 from sabot_floor.connection import TableSettings
 from sabot_floor.errors import NothingMayLeave, WithoutFiles
-from sabot_floor.publisher import READER, PublishedTable, PublisherThread, StateOfTable, TablePublisher
+from sabot_floor.publisher import READER, PublishedTable, PublisherThread, TablePublisher
 from sabot_floor.row_sources import device_source, record_source
 from sabot_floor.state_entry import state_entry
+from sabot_session.threaded_session import ThreadedSession
 from sabot_table.house_policy import HousePolicy
 from sabot_table.rule_texts import FloorLevel
 from sabot_table.ruleset import RuleSet
@@ -19,15 +20,16 @@ def publish_table(
     record: Path | None,
     rules: RuleSet,
     policy: HousePolicy | None,
-    state: StateOfTable,
+    run: ThreadedSession,
 ) -> PublisherThread:
     """Publish a table in a thread until that is closed; close it before the session and the client.
 
-    What may leave is the rule text's, or less if the house ``policy`` says so. `NothingMayLeave` if nothing
-    may, `WithoutFiles` if journal or record are only in memory.
+    What may leave, and whether notes may come in, is the rule text's, or less if the house ``policy`` says
+    so. `NothingMayLeave` if nothing may, `WithoutFiles` if journal or record are only in memory.
     """
     text = rules.fixed.floor
-    level = text.leaves if policy is None else policy.floor_terms(text).leaves
+    terms = text if policy is None else policy.floor_terms(text)
+    level = terms.leaves
     if level is FloorLevel.NONE:
         whose = rules.text if policy is None or text.leaves is level else f"the house policy '{policy.name}'"
         raise NothingMayLeave(f"{whose} lets nothing leave the table")
@@ -44,7 +46,8 @@ def publish_table(
             record_source(record, level),
         ]
         pc = journal.chain.chain.public
-        table = PublishedTable(level, pc, sources, state, lambda seen: state_entry(seen, rules, level))
+        notes = run.receive_note if terms.notes else None
+        table = PublishedTable(level, pc, sources, run, lambda seen: state_entry(seen, rules, level), notes)
         return [TablePublisher(settings, table)]
 
     return PublisherThread(make)

@@ -7,6 +7,7 @@ dealer exposed it.
 
 import re
 from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
 from typing import Any
 
 from sabot_serve import act_forms, phrases
@@ -28,7 +29,12 @@ VOIDS = ("report_face_up", "report_wrong_number", "report_shoe_failed", "void_ro
 LATCHED = ("remove_pack", "determine")
 """Needs that come from a wrong count: they stay on top until somebody has met them."""
 STOP_ACT = "stop_machine"
-APART = ("call_floor", "sign_in", "sign_out", "open_bets", "place_wager", "withdraw_wager", STOP_ACT)
+NOTE_ACT = "read_note"
+APART = (
+    *("call_floor", "sign_in", "sign_out", "open_bets", "place_wager", "withdraw_wager"),
+    STOP_ACT,
+    NOTE_ACT,
+)
 """Offers that have a place of their own on the page, or that "no more bets" tells with the seats."""
 SHOE_BUSY = {
     "loading": ("pusher",),
@@ -49,7 +55,7 @@ def dealer_view(snapshot: Json, say: Say = str) -> dict[str, Any]:
     return {
         "head": head,
         "buttons": _main_buttons(snapshot, needs, say),
-        "also": [_also(snapshot, each, say) for each in needs[1:5]],
+        "also": [*notes_view(snapshot, say), *(_also(snapshot, each, say) for each in needs[1:5])],
         "more": _more(snapshot, say),
         "stop": _stop(snapshot, say),
         "people": people_view(snapshot),
@@ -248,6 +254,28 @@ def _also(snapshot: Json, need: Json, say: Say) -> dict[str, Any]:
         "sentence": sentence_of(need, say),
         "buttons": buttons_of(snapshot, need, say),
     }
+
+
+def notes_view(snapshot: Json, say: Say, roles: Sequence[str] = ("dealer", "floor")) -> list[dict[str, Any]]:
+    """The oldest note of the floor that nobody has read, as plain text; nothing if none waits."""
+    waiting = snapshot["notes"]
+    if not waiting:
+        return []
+    note = waiting[0]
+    at = datetime.fromtimestamp(note["at_s"], UTC).strftime("%H:%M")
+    words = {"sender": note["sender"], "time": at, "text": note["text"], "count": len(waiting)}
+    one, several = phrases.NOTE, phrases.NOTES
+    form = Form(NOTE_ACT, {"note_id": note["note_id"]})
+    return [
+        {
+            "id": f"note {note['note_id']}",
+            "tone": ACT,
+            "shape": SHAPES[ACT],
+            "sentence": say(one if len(waiting) == 1 else several) % words,
+            "clause": "",
+            "buttons": [_button(form, roles, "", None, snapshot["newest_row"], say)],
+        }
+    ]
 
 
 def _more(snapshot: Json, say: Say) -> list[dict[str, Any]]:

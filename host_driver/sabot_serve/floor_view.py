@@ -4,9 +4,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from sabot_serve.dealer_view import (
+    NOTE_ACT,
     SHAPES,
     buttons_of,
     head_of,
+    notes_view,
     offer_button,
     pack_view,
     people_view,
@@ -25,7 +27,10 @@ def floor_view(snapshot: Json, say: Say = str) -> dict[str, Any]:
     """The floor's page; each top-level part is replaced as a whole when it changes."""
     return {
         "head": head_of(snapshot, list(snapshot["needs"]), say),
-        "needs": [_need(snapshot, each, say) for each in snapshot["needs"]],
+        "needs": [
+            *notes_view(snapshot, say, ("floor",)),
+            *(_need(snapshot, each, say) for each in snapshot["needs"]),
+        ],
         "offers": _offers(snapshot, say),
         "people": people_view(snapshot),
         "packs": [pack_view(snapshot, each, say) for each in snapshot["packs"]],
@@ -52,6 +57,6 @@ def _offers(snapshot: Json, say: Say) -> list[dict[str, Any]]:
     found = []
     for each in snapshot["offers"]:
         roles = [role for role in each["roles"] if role != DEALER]
-        if roles and each["act"] in ACTS:
+        if roles and each["act"] in ACTS and each["act"] != NOTE_ACT:
             found.append(offer_button(snapshot, {**each, "roles": roles}, say))
     return found

@@ -160,12 +160,15 @@ ROLES: Mapping[str, str] = {
     "floor": N_("Floor"),
     "service": N_("Service"),
 }
+NOTE = N_("Note of %(sender)s, %(time)s UTC: %(text)s")
+NOTES = N_("Note of %(sender)s, %(time)s UTC (%(count)s wait): %(text)s")
 ACTS: Mapping[str, str] = {
     "open_table": N_("Open the table"),
     "close_table": N_("Close the table"),
     "sign_in": N_("Sign in"),
     "sign_out": N_("Sign out"),
     "call_floor": N_("Call floor"),
+    "read_note": N_("Note is read"),
     "receive_pack": N_("Pack received"),
     "register_pack": N_("Register"),
     "inspect": N_("Inspected"),
@@ -298,6 +301,7 @@ FIELDS: Mapping[str, str] = {
     "brought_by": N_("Brought by"),
     "why": N_("Reason"),
     "note": N_("Note"),
+    "note_id": N_("Id of the note"),
     "destination": N_("Where it goes"),
     "reason": N_("Reason"),
     "row": N_("Row of the record"),

@@ -10,6 +10,7 @@ from sabot_session import (
     dealing_handlers,
     dispute_handlers,
     equipment_handlers,
+    notes,
     seat_handlers,
     service_handlers,
     swap_handlers,
@@ -457,5 +458,6 @@ HANDLERS: Mapping[type[acts.Act], Handler] = {
     **dispute_handlers.HANDLERS,
     **swap_handlers.HANDLERS,
     **service_handlers.HANDLERS,
+    **notes.HANDLERS,
 }
 """What each act does. A module of acts has its handlers in a mapping ``HANDLERS``; it is joined here."""

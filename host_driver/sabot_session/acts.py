@@ -11,7 +11,15 @@ from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
-from sabot_session import dealing_acts, dispute_acts, equipment_acts, seat_acts, service_acts, swap_acts
+from sabot_session import (
+    dealing_acts,
+    dispute_acts,
+    equipment_acts,
+    note_acts,
+    seat_acts,
+    service_acts,
+    swap_acts,
+)
 from sabot_session.act_base import Act, D, F, S
 from sabot_session.dispute_acts import (
     ConfirmCorrection,
@@ -426,7 +434,7 @@ _ALL: tuple[type[Act], ...] = (
     ReportWrongNumber, ReportShoeFailed, VoidRound, LeaveUntyped, Countersign, SetGame, ClearFault,
     EmptyMachine, Purge, PathInspected,
     *equipment_acts.ACTS, *seat_acts.ACTS, *dispute_acts.ACTS, *dealing_acts.ACTS, *swap_acts.ACTS,
-    *service_acts.ACTS,
+    *service_acts.ACTS, *note_acts.ACTS,
 )  # fmt: skip
 ACTS: Mapping[str, type[Act]] = {each.NAME: each for each in _ALL}
 """Every act by its name. A module of acts has a tuple ``ACTS``; it is joined here."""

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from sabot_session import acts, dealing_acts, service_handlers
+from sabot_session import acts, dealing_acts, note_acts, service_handlers
 from sabot_session.act_base import Act
 from sabot_table.procedure import TableRole
 
@@ -64,6 +64,8 @@ def _of_people(session: "TableSession") -> Iterator[Offer]:
         if state in CHANGE_OF_DEALERS:
             yield _offer(acts.SignIn)  # a dealer relieves another
             yield _offer(acts.SignOut)
+    if session.state.notes:
+        yield _offer(note_acts.ReadNote)
 
 
 def _of_rules(session: "TableSession") -> Iterator[Offer]:

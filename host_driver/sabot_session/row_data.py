@@ -196,6 +196,22 @@ class Why(RowData):
     why: Said
 
 
+class NoteReceived(RowData):
+    """A note of the floor, as the wall sent it. The table cannot check who the sender is."""
+
+    note_id: Name
+    sender: Name
+    text: Said
+    sent_s: UtcSeconds  # by the wall's clock
+
+
+class NoteRead(RowData):
+    """A note that a person at the table has read."""
+
+    note_id: Name
+    sender: Name
+
+
 class Interruption(RowData):
     """The program was ended and continued."""
 

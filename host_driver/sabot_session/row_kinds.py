@@ -103,6 +103,8 @@ KINDS = (
     RowKind("play_one_pack", "the floor chooses play with one pack", PEOPLE, TABLE, d.Nothing),
     RowKind("call_floor", "the dealer calls the floor", ANYONE, ANY, d.Why),
     RowKind("floor_comes", "the floor is at the table; its call ends", FLOOR, ANY, d.Nothing),
+    RowKind("note_received", "a note of the floor came to the screen", PROGRAM, ANY, d.NoteReceived),
+    RowKind("note_read", "a person at the table has read a note", PEOPLE, ANY, d.NoteRead),
     RowKind("interruption", "the program was ended and continued", PROGRAM, ANY, d.Interruption),
     RowKind("house_policy", "another house policy is in force, or none", PROGRAM, ANY, d.PolicyInForce),
     # packs

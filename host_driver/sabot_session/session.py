@@ -14,7 +14,7 @@ from sabot_driver.errors import SabotError
 from sabot_protocol.host import messages
 from sabot_protocol.host.message_base import Message, Request
 from sabot_protocol.host.messages import Buttons
-from sabot_session import act_handlers, shoe_results, unexplained
+from sabot_session import act_handlers, notes, shoe_results, unexplained
 from sabot_session.acts import Act
 from sabot_session.dealing_way import DealingWays
 from sabot_session.device_reports import DEVICE, PROGRAM, DeviceReports
@@ -394,6 +394,19 @@ class TableSession:
             self.do(self.procedure.round_end.must_hit, by, seat, told=told)
 
         self._step(now_s, take)
+
+    @property
+    def takes_notes(self) -> bool:
+        """Whether the rule text and the house policy let notes of the floor in."""
+        text = self.rules.fixed.floor
+        return text.notes if self._policy is None else self._policy.floor_terms(text).notes
+
+    def receive_note(self, note: notes.Note, now_s: int) -> bool:
+        """Take a note of the floor; False if the table took it before. `NoteRefused`: nothing has changed."""
+        if notes.is_known(self, note):
+            return False
+        self._step(now_s, lambda: notes.receive(self, note, now_s))
+        return True
 
     def tick(self, now_s: int) -> None:
         """Time passes: hours of packs, and cards that somebody may have laid into the tray."""

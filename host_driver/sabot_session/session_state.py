@@ -219,6 +219,17 @@ class InstalledPc:
 
 
 @dataclass
+class WaitingNote:
+    """A note of the floor that no person at the table has read. Times are UTC seconds."""
+
+    note_id: str
+    sender: str  # as the wall said
+    text: str
+    sent_s: int  # by the wall's clock
+    at_s: int  # when it came
+
+
+@dataclass
 class OutboxCommand:
     """A request to the device that has no answer yet."""
 
@@ -259,6 +270,8 @@ class SessionState:
     stranger: Stranger | None = None
     installed_pc: InstalledPc | None = None
     called: str = ""  # why the floor was called and has not come
+    notes: list[WaitingNote] = field(default_factory=list)  # of the floor, oldest first
+    known_notes: list[str] = field(default_factory=list)  # ids of the newest notes, read or not
     announcement: Announcement | None = None
     outbox: list[OutboxCommand] = field(default_factory=list)
     next_command: int = 1

@@ -8,7 +8,7 @@ import json
 import secrets
 from collections import deque
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from sabot_protocol.host.messages import Fault, Place, ShoeState, ShufflerState
@@ -62,6 +62,7 @@ def snapshot(session: "TableSession") -> dict[str, Any]:
             {"row": each.row, "round_id": each.round_id, "dealer": each.dealer} for each in state.corrections
         ],
         "called": state.called,
+        "notes": [asdict(each) for each in state.notes],
         "announce": _announce(session),
         "notice": session.notice,
         "newest_row": state.rows,

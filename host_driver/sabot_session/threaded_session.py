@@ -26,6 +26,7 @@ from sabot_driver.serial_numbers import format_serial
 from sabot_protocol.host.message_base import Command
 from sabot_session.acts import Act
 from sabot_session.needs import Need
+from sabot_session.notes import Note
 from sabot_session.outcomes import ActDone, Answered, DeviceCommand, Failed
 from sabot_session.session import TableSession
 from sabot_session.snapshot import Changes
@@ -108,6 +109,14 @@ class ThreadedSession:
             self._changed.notify_all()
         self._put(lambda: None)
         return done
+
+    def receive_note(self, note: Note) -> bool:
+        """Take a note of the floor; see `TableSession.receive_note`."""
+        with self._changed:
+            self._check()
+            taken = self._session.receive_note(note, self._now_s())
+            self._changed.notify_all()
+        return taken
 
     def needs(self) -> list[Need]:
         """What must happen now."""

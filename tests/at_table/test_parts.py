@@ -12,9 +12,11 @@ from sabot_cli.at_table.about_round import NothingOpen, SeveralOpen, open_about
 from sabot_cli.at_table.act_entry import BadEntry, Question, ask, parse_hands, parse_wagers, required
 from sabot_cli.at_table.lines_printer import LinesPrinter, cut, fold
 from sabot_cli.at_table.round_text import money, signed
+from sabot_cli.at_table.terminal_table import TerminalTable
 from sabot_cli.main import run
 from sabot_cli.output import Output
 from sabot_driver.journal import Journal
+from sabot_session.note_acts import ReadNote
 from sabot_session.record import SqliteRecord
 from sabot_session.record_opening import TableInPlay, open_record, rules_in_play
 from sabot_session.session_state import HeldPack, OpenDispute
@@ -162,3 +164,30 @@ def test_hands_are_typed_in_a_line() -> None:
     ):
         with pytest.raises((BadEntry, ImpossibleCards, ValueError)):
             parse_hands(wrong, rules)
+
+
+def test_a_note_of_the_floor_is_shown_as_text_and_read_by_a_key() -> None:
+    text = "[bold]Break[/bold] at six_thirty"
+    waiting = [{"note_id": f"{1:016x}", "sender": "anna", "text": text, "sent_s": 0, "at_s": 3720}]
+    shown: dict[str, Any] = {"newest_row": 5, "table": {"dealer": "ben"}, "notes": waiting}
+    given: list[Any] = []
+    face: Any = SimpleNamespace(
+        own_client=None, boot_id=0, rules=load(THREE), snapshot=lambda: shown, failure=None,
+        rows=lambda *_: [], act=lambda *act: given.append(act),
+    )  # fmt: skip
+    output = Output()
+    output.console = Console(file=io.StringIO(), width=200)
+    who: Any = SimpleNamespace(ask=lambda *_: iter(()))
+    screen = TerminalTable(face, output, LinesPrinter(output), who, {}, 1.0)
+    screen._tell_notes()
+    screen._printer.print("play goes on")
+    screen._tell_notes()  # each once
+    told = f"Note of anna, 01:02 UTC: {text}  (n: it is read)\nplay goes on\n"
+    assert output.console.file.getvalue() == told  # type: ignore[attr-defined]
+    screen._press("n", [])
+    ((_, need, seen, _, act),) = given
+    assert (need, seen, act) == (None, 5, ReadNote(f"{1:016x}"))
+    waiting.clear()
+    screen._press("n", [])
+    assert "No note of the floor waits." in output.console.file.getvalue()  # type: ignore[attr-defined]
+    assert len(given) == 1

@@ -8,6 +8,7 @@ from tests.serve.served_table import EVERYBODY, OTHERS
 
 from sabot_firmware import hardware
 from sabot_session.needs import NeedKind
+from sabot_session.notes import Note
 from sabot_table.procedure import TableRole
 
 Serve = Callable[..., Any]
@@ -415,3 +416,23 @@ def test_nothing_moves_by_itself(serve: Serve, open_page: OpenPage, reduced: str
         page = open_page(table, reduced_motion=reduced).enter()
         moving = page.page.evaluate("() => document.getAnimations().length")
         assert moving == 0
+
+
+def test_a_note_of_the_floor_is_shown_as_text_until_the_dealer_has_read_it(
+    serve: Callable[..., Any], open_page: Callable[..., Any], check: Callable[[Any], None]
+) -> None:
+    text = "<img src=x onerror=alert(1)> " + "Break at six, then pit 3. " * 6
+    with serve() as table:
+        dealer = open_page(table).enter().sign_in().prepare()
+        table.run.receive_note(Note("0" * 16, "anna", text, 0))
+        table.run.receive_note(Note("1" * 16, "ben", "Second", 0))
+        dealer.wait('#also p:text-matches("Note of anna.*2 wait")')
+        assert text.strip() in dealer.text("#also")
+        assert dealer.page.locator("#also img").count() == 0
+        dealer.shot("note")
+        check(dealer.page)
+        dealer.act("Note is read", "#also")
+        dealer.wait('#also p:text-matches("Note of ben")')
+        (row,) = table.rows("note_read")
+        assert (row.row.actor.person, row.row.data["sender"]) == ("dealer", "anna")
+        assert dealer.errors == []

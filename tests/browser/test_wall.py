@@ -209,3 +209,33 @@ def test_one_tables_page_history_and_evidence(
     page.shot("evidence")
     check(page.page)
     assert page.errors == []
+
+
+def test_a_note_is_sent_by_a_person_and_its_sender_hears_what_became_of_it(
+    served: ServedWall, open_wall: Callable[..., Any], check: Callable[[Any], None]
+) -> None:
+    served.spoken.tables(["t1", "t2", "t3"])
+    served.spoken.tell("t1", takes_notes=True, notes=2)
+    served.wait(lambda: len(served.rows()) == 3)
+    page = open_wall(served).enter()
+    page.page.goto(f"{served.address}/table/t2")
+    page.wait('#facts dd:text-is("this table takes no notes")')
+    assert not page.page.is_visible("#note")
+    page.page.goto(f"{served.address}/table/t1")
+    page.wait("#note:visible")
+    page.page.fill("#note-text", "Break at <i>six</i>")
+    page.page.keyboard.press("Enter")  # nobody is signed in: the page asks who it is
+    page.wait("#ask[open]")
+    page.page.keyboard.press("Escape")
+    page.sign_in("anna")
+    page.page.click("#note button")
+    page.wait('#message:text-matches("^Table t1 is off, or takes no notes")')
+    assert page.page.input_value("#note-text") == "Break at <i>six</i>"
+    heard = served.spoken.answer_notes("t1")
+    page.page.click("#note button")
+    page.wait('#note-message:text-matches("shows it")')
+    assert [(each.sender, each.text) for each in heard] == [("anna", "Break at <i>six</i>")]
+    assert page.page.input_value("#note-text") == ""
+    page.shot("note")
+    check(page.page)
+    assert page.errors == []

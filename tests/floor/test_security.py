@@ -72,6 +72,8 @@ def test_the_floor_works_with_tls_and_keys(secured: SecuredSite, written: Make, 
         NAMES.alarm("t02"),
         NAMES.ask("t02"),
         NAMES.note("t01"),
+        NAMES.note("t02"),
+        NAMES.noted("t02"),
         NAMES.archive_beat,
         NAMES.key_subject("state.t02"),
         NAMES.key_subject("claim.t02"),
@@ -105,7 +107,8 @@ def test_a_table_may_not_publish(secured: SecuredSite, subject: str) -> None:
 
 @pytest.mark.parametrize(
     "subject",
-    [">", "sabot.>", NAMES.rows(), NAMES.rows("t02", "record"), NAMES.beat(), NAMES.ask("t02"), "_INBOX.>",
+    [">", "sabot.>", NAMES.rows(), NAMES.rows("t02", "record"), NAMES.beat(), NAMES.ask("t02"),
+     NAMES.note("t02"), NAMES.noted("t01"), NAMES.noted("t02"), "_INBOX.>",
      "_INBOX_t02.>", "_INBOX_archive.>", "$JS.ACK.>", "$KV.>"],
 )  # fmt: skip
 def test_a_table_may_not_read(secured: SecuredSite, subject: str) -> None:

@@ -9,6 +9,7 @@ import pytest
 
 from sabot_serve import act_forms, phrases
 from sabot_serve.dealer_view import SHAPES, VOIDS, dealer_view, money
+from sabot_serve.floor_view import floor_view
 from sabot_serve.languages import say_in
 from sabot_session.acts import ACTS
 from sabot_session.needs import NeedKind
@@ -170,3 +171,38 @@ def test_money(cents: int, text: str) -> None:
 def test_the_lamp_says_floor_once_the_dealer_has_called(snapshots: dict[str, Any]) -> None:
     assert dealer_view(snapshots["bets"])["head"]["lamp"] != "floor"
     assert dealer_view({**snapshots["bets"], "called": "a question"})["head"]["lamp"] == "floor"
+
+
+def with_notes(snapshot: Any, *texts: str) -> Any:
+    notes = [
+        {"note_id": f"{at:016x}", "sender": "anna", "text": text, "sent_s": 0, "at_s": 86400 + 3720 + at}
+        for at, text in enumerate(texts)
+    ]
+    return {**snapshot, "notes": notes}
+
+
+@pytest.mark.parametrize("state", ["bets", "settled"])
+def test_the_oldest_note_of_the_floor_is_shown_with_sender_and_time(
+    snapshots: dict[str, Any], state: str
+) -> None:
+    plain = dealer_view(snapshots[state])["also"]
+    text = "<b>Break</b> 100%(sender)s"
+    (first, *rest) = dealer_view(with_notes(snapshots[state], text, "Second"))["also"]
+    assert first["sentence"] == f"Note of anna, 01:02 UTC (2 wait): {text}"
+    assert rest == plain
+    (button,) = first["buttons"]
+    assert (button["act"], button["data"]) == ("read_note", {"note_id": f"{0:016x}"})
+    assert (button["asks"], button["credential"], button["roles"]) == ([], False, ["dealer", "floor"])
+    (only, *_) = dealer_view(with_notes(snapshots[state], text))["also"]
+    assert only["sentence"] == f"Note of anna, 01:02 UTC: {text}"
+    (shown, *_) = floor_view(with_notes(snapshots[state], text))["needs"]
+    assert shown["sentence"] == only["sentence"]
+    assert (shown["buttons"][0]["roles"], shown["buttons"][0]["credential"]) == (["floor"], True)
+
+
+def test_reading_a_note_is_in_no_menu(snapshots: dict[str, Any]) -> None:
+    offer = {"act": "read_note", "roles": ["dealer", "floor"], "clause": ""}
+    noted = with_notes(snapshots["bets"], "Break")
+    noted["offers"] = [*noted["offers"], offer]
+    assert all(each["act"] != "read_note" for each in dealer_view(noted)["more"])
+    assert all(each["act"] != "read_note" for each in floor_view(noted)["offers"])

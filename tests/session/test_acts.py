@@ -179,7 +179,7 @@ def test_no_act_happens_without_a_person(name: str) -> None:
         "machine_wrong": False, "method": "manual-shoe", "from_top": 26, "above_bottom": 14, "first": "KH",
         "stub": 43, "player": ["2H", "3H"], "banker": ["4H", "5H"], "to": "player", "card": "6H",
         "serial": "SABOT002", "before": "record", "rows": 1, "part": "feed", "what": "card_um",
-        "value": 301, "was": 300,
+        "value": 301, "was": 300, "note_id": "0" * 16,
     }  # fmt: skip
     kind = acts.ACTS[name]
     act = acts.parse_act(name, {each: data[each] for each in kind.__dataclass_fields__ if each in data})

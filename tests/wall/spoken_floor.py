@@ -7,12 +7,13 @@ from collections.abc import Coroutine, Iterable
 from typing import Any, Self, TypeVar
 
 from nats.aio.client import Client
+from nats.aio.msg import Msg
 from nats.js.errors import KeyNotFoundError
 from tests.wall.floor_of_tables import beat_of, entry
 
 from sabot_floor.connection import Servers, connect
 from sabot_floor.names import SiteNames, bucket_stream, state_key
-from sabot_floor.payloads import Alarm
+from sabot_floor.payloads import Alarm, NoteAnswer, NoteSent
 from sabot_floor.streams import StreamSettings, set_up
 
 Answer = TypeVar("Answer")
@@ -117,6 +118,24 @@ class SpokenFloor:
             await self._client.flush()
 
         self._run(publish())
+
+    def answer_notes(self, table: str, refuse: str = "") -> list[NoteSent]:
+        """A table takes every note, or refuses each with these words; what it heard is added to the list."""
+        heard: list[NoteSent] = []
+
+        async def answer(message: Msg) -> None:
+            assert self._client is not None
+            heard.append(NoteSent.read(message.data))
+            told = NoteAnswer(table=table, note_id=heard[-1].note_id, taken=not refuse, words=refuse)
+            await self._client.publish(self.names.noted(table), told.to_bytes())
+
+        async def listen() -> None:
+            assert self._client is not None
+            await self._client.subscribe(self.names.note(table), cb=answer)
+            await self._client.flush()
+
+        self._run(listen())
+        return heard
 
     def mute(self, *tables: str) -> None:
         """Tables that no longer beat."""

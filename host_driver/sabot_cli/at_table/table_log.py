@@ -315,6 +315,7 @@ SENTENCES: Mapping[str, str] = {
     "open_dispute": "opened a dispute about round {round}, row {number}: {why}",
     "decide_dispute": "decided the dispute of row {row}: {decision}",
     "call_floor": "called the floor: {why}",
+    "note_read": "has read the note of {sender}",
     "propose_correction": "says that round {round} was other than on record: {why}",
     "correct": "corrected round {round}: {why}",
     "decline_correction": "declined the correction of row {row}",

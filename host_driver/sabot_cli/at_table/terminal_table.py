@@ -3,7 +3,8 @@
 import contextlib
 import secrets
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime
 from typing import Any
 
 from sabot_cli.at_table.act_entry import Asking, Identification, Question, Wagers, ask, ask_act, required
@@ -17,6 +18,7 @@ from sabot_cli.terminal_keys import TypedKeys
 from sabot_driver.errors import SabotError
 from sabot_session.acts import ACTS, Act, NotAnAct
 from sabot_session.needs import Need, NeedKind
+from sabot_session.note_acts import ReadNote
 from sabot_table.errors import ImpossibleCards, RuleViolation, TableError
 
 INTERRUPTED = 130
@@ -31,6 +33,7 @@ KEYS = {
     "h": ("hold", "hold the round's cards until the floor releases them"),
     "d": ("open_dispute", "the screen is wrong: open a dispute"),
     "c": ("call_floor", "call the floor"),
+    "n": ("read_note", "the oldest note of the floor is read"),
     "i": ("sign_in", "the next dealer signs in"),
     "o": ("sign_out", "the dealer leaves"),
     "x": ("close_table", "the floor closes the table"),
@@ -72,6 +75,7 @@ class TerminalTable:
         self._chosen = 0
         self._shown: Need | None = None
         self._announced = ""
+        self._notes: set[str] = set()
         self._stopped = ""
         self._advice = ""
 
@@ -79,6 +83,7 @@ class TerminalTable:
         """Show the table until somebody leaves, or so many rounds are over; the exit code."""
         began, code = time.monotonic(), OK
         self._printer.print([standing(self._table), "Press ? for the keys, q to leave."])
+        self._tell_notes()
         try:
             with TypedKeys() as keys:
                 code = self._loop(keys, rounds)
@@ -95,6 +100,7 @@ class TerminalTable:
         while True:
             if self._log.follow():
                 self._announce()
+                self._tell_notes()
             if self._clock is not None:
                 self._clock.look()
             if rounds is not None and len(self._log.rounds) >= rounds and self._entry is None:
@@ -119,6 +125,19 @@ class TerminalTable:
         if words and words != self._announced:
             self._printer.print(f'Say: "{words}"')
         self._announced = words
+
+    def _tell_notes(self) -> None:
+        """Notes of the floor that nobody has read, each once."""
+        waiting = self._waiting_notes()
+        for each in waiting:
+            if each["note_id"] not in self._notes:
+                at = datetime.fromtimestamp(each["at_s"], UTC).strftime("%H:%M")
+                self._printer.print(f"Note of {each['sender']}, {at} UTC: {each['text']}  (n: it is read)")
+        self._notes = {each["note_id"] for each in waiting}
+
+    def _waiting_notes(self) -> Sequence[Mapping[str, Any]]:
+        found: Sequence[Mapping[str, Any]] = self._table.snapshot().get("notes", ())
+        return found  # a service of an older version has none
 
     # -- the line below -------------------------------------------------------------------------
 
@@ -145,6 +164,8 @@ class TerminalTable:
             self._explain(needs)
         elif key == ":":
             self._start(ask(Question("act"), _act_named), lambda kind: self._begin(kind, None))
+        elif key == "n" and not self._waiting_notes():
+            self._printer.print("No note of the floor waits.")
         elif key in KEYS and KEYS[key][0] in ACTS:
             kind = ACTS[KEYS[key][0]]
             met = next((each for each in wanted if kind.NAME in each.acts), None)
@@ -181,7 +202,9 @@ class TerminalTable:
             ):
                 act: Act = kind()
             else:
-                act = yield from ask_act(kind, need, self._table.rules, self._usual)
+                notes = self._waiting_notes() if kind is ReadNote else ()
+                told = {"note_id": notes[0]["note_id"]} if notes else None
+                act = yield from ask_act(kind, need, self._table.rules, self._usual, told)
             who = yield from self._who.ask(roles, dealer, kind.NAME == "sign_in")
             return act, who
 

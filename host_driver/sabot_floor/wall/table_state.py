@@ -68,6 +68,7 @@ class TableState(Payload):
     table: Name
     pit: Text = ""
     level: Level
+    takes_notes: bool = False
     claim: Number
     run: Text
     number: Number
@@ -84,6 +85,8 @@ class TableState(Payload):
     needs: Annotated[tuple[NeedOfTable, ...], Field(max_length=MOST)] = ()
     packs: Annotated[tuple[PackOfTable, ...], Field(max_length=MOST)] = ()
     called: bool = False
+    notes: Number = 0
+    """Notes that wait at the table's screen."""
     disputes: Number = 0
     countersign: Number = 0
     newest_row: Number = 0

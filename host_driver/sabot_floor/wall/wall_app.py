@@ -1,4 +1,4 @@
-"""The routes of the wall's service. The only thing that a page can change is who has taken an alarm."""
+"""The routes of the wall's service. A page takes alarms and sends notes to tables' screens, nothing else."""
 
 import asyncio
 import time
@@ -24,11 +24,13 @@ from sabot_floor.errors import ArchiveFailed
 from sabot_floor.wall.alarm_book import AlarmRefused
 from sabot_floor.wall.archive_reader import ArchiveReader
 from sabot_floor.wall.history_routes import HistoryRoutes
+from sabot_floor.wall.note_desk import NoteNotShown, NoteUnanswered
 from sabot_floor.wall.wall_feed import NotConnected, WallFeed
 from sabot_floor.wall.wall_model import JudgedFloor
 from sabot_floor.wall.wall_view import table_view, wall_view
 from sabot_floor.wall.wall_words import words
 from sabot_session.errors import NotAuthenticated, PersonUnknown, PinDelayed
+from sabot_session.notes import LONGEST_TEXT, Note, NotesNotAllowed, NoteUnfit
 from sabot_session.people import PeopleRegister
 from sabot_table.procedure import TableRole
 from sabot_web import access
@@ -56,6 +58,14 @@ class AlarmRequest(Part):
     table: Short
     kind: Short
     revision: Annotated[int, Field(ge=1, lt=2**53)]
+
+
+class NoteRequest(Part):
+    """A note for a table's screen; the page repeats the id if it sends the same note again."""
+
+    table: Short
+    note_id: Annotated[str, Field(pattern=r"^[0-9a-f]{16,32}$")]
+    text: Annotated[str, Field(max_length=LONGEST_TEXT)]
 
 
 @dataclass(frozen=True)
@@ -99,6 +109,7 @@ class WallApp:
                 Route("/api/sign-out", _json(self._sign_out), methods=["POST"]),
                 Route("/api/alarms/take", _json(self._take), methods=["POST"]),
                 Route("/api/alarms/give-back", _json(self._give_back), methods=["POST"]),
+                Route("/api/notes", _json(self._note), methods=["POST"]),
                 Route("/api/snapshot", _json(self._snapshot)),
                 Route("/api/events/wall", _json(self._wall_events)),
                 Route("/api/events/table/{table}", _json(self._table_events)),
@@ -216,6 +227,22 @@ class WallApp:
         await self._served.feed.give_back(body.table, body.kind, body.revision, self._person(browser))
         return JSONResponse({"taken_by": None})
 
+    async def _note(self, request: Request) -> Response:
+        """A person who is signed in sends a note to one table's screen."""
+        browser = self._doors.actor(request)
+        body = await read_body(request, NoteRequest)
+        person = self._person(browser)
+        floor = self._served.feed.judged
+        table = next((each for each in floor.tables if each.name == body.table), None)
+        if table is None:
+            raise Refused(404, "no_such_table", "the floor has no table of this name")
+        if table.state is None or not table.state.takes_notes:
+            words = f"table {body.table} lets no note in: its rule text or its house says so"
+            raise Refused(409, "not_allowed", words, NotesNotAllowed.advice)
+        note = Note(body.note_id, person, body.text, int(time.time()))
+        await self._served.feed.send_note(body.table, note)
+        return JSONResponse({"shown": True})
+
     def _person(self, browser: Browser) -> str:
         """Who is signed in at the page; `Refused` for nobody, and for a person who was removed meanwhile."""
         if not browser.person:
@@ -236,6 +263,12 @@ def _told(error: Exception) -> Refused:
         return Refused(401, "not_authenticated", str(error), advice)
     if isinstance(error, AlarmRefused):
         return Refused(409, "alarm", str(error), advice)
+    if isinstance(error, NoteUnfit):
+        return Refused(400, "note_unfit", str(error), advice)
+    if isinstance(error, NoteUnanswered):
+        return Refused(504, "note_unanswered", str(error), advice)
+    if isinstance(error, NoteNotShown):
+        return Refused(409, "note_not_shown", str(error), advice)
     if isinstance(error, NotConnected):
         return Refused(503, "blind", str(error), advice)
     if isinstance(error, ArchiveFailed):

@@ -22,8 +22,10 @@ from sabot_floor.errors import BadPayload, FloorError, FloorUnreachable
 from sabot_floor.names import SiteNames, archived_key, bucket_stream, state_key
 from sabot_floor.payloads import Alarm, Archived, Heartbeat
 from sabot_floor.wall.alarm_book import AlarmChanged, Wish
+from sabot_floor.wall.note_desk import NoteDesk
 from sabot_floor.wall.table_state import TableState
 from sabot_floor.wall.wall_model import JudgedFloor, WallModel
+from sabot_session.notes import Note
 
 log = logging.getLogger("sabot.floor.wall")
 LOOK_S = 0.5
@@ -65,6 +67,7 @@ class WallFeed:
         self._shown = shown
         self._clock = clock or WallClock()
         self._client: Client | None = None
+        self._notes = NoteDesk(self._names)
         self.unreadable = 0
         """Messages that this version cannot read, or that speak for another table."""
         self.judged: JudgedFloor = model.judge(self._clock.monotonic())
@@ -96,6 +99,7 @@ class WallFeed:
         client = await connect(self._servers, f"wall {self._names.site}", closed.set)
         try:
             await client.subscribe(self._names.beat(), cb=self._beat)
+            await self._notes.follow(client)
             made = await self._made(client)
             states = await self._watch(client, self._names.state_bucket)
             alarms = await self._watch(client, self._names.alarm_bucket)
@@ -222,6 +226,13 @@ class WallFeed:
     async def give_back(self, table: str, kind: str, revision: int, person: str) -> None:
         """Who took an alarm gives it back."""
         await self._change(table, kind, lambda: self._model.alarms.give_back(table, kind, revision, person))
+
+    async def send_note(self, table: str, note: Note) -> None:
+        """Send a note to a table's screen. `NoteNotShown`, `NoteUnfit` or `NotConnected` says why not."""
+        client = self._client
+        if client is None:
+            raise NotConnected("no server of the floor answers")
+        await self._notes.send(client, table, note)
 
     async def _change(self, table: str, kind: str, wish: Callable[[], Wish]) -> None:
         client = self._client

@@ -149,6 +149,8 @@ def _detail(table: JudgedTable, utc: Utc) -> Json:
         "heard": None if table.heard_s is None else utc(table.heard_s),
         "told": None if state is None else state.at_s,
         "level": "" if state is None else str(state.level),
+        "takes_notes": state is not None and state.takes_notes,
+        "notes": 0 if state is None else state.notes,
         "rule_text": "" if state is None else state.rule_text,
         "ruleset": "" if state is None else state.ruleset,
         "needs": [] if state is None else [

@@ -5,6 +5,7 @@ For the floor's tests and campaigns, where rows matter and cards do not. The row
 
 import random
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from sabot_floor.publisher import READER, PublishedTable, TablePublisher
 from sabot_floor.row_sources import RowSource, device_source, record_source
 from sabot_protocol.host import messages
 from sabot_protocol.notifications import EventGap, EventReceived
+from sabot_session.notes import Note
 from sabot_session.record import PROGRAM, SqliteRecord
 from sabot_session.rows import DeviceEventId, Json, Row, SavedSession
 from sabot_table.rule_texts import FloorLevel
@@ -92,9 +94,10 @@ class WrittenTable:
         level: FloorLevel = FloorLevel.ALL,
         pc: str | None = None,
         listen_s: float = 0.3,
+        notes: Callable[[Note], object] | None = None,
     ) -> TablePublisher:
         """A publisher of this table; another ``pc`` is another table PC."""
         settings = TableSettings(site, self.name, "1", servers)
         key = self.journal.chain.chain.public if pc is None else pc
-        table = PublishedTable(level, key, self.sources(level), None, lambda _: {})
+        table = PublishedTable(level, key, self.sources(level), None, lambda _: {}, notes)
         return TablePublisher(settings, table, listen_s)

@@ -100,26 +100,35 @@ function updateAlarm(element, alarm, title) {
   button.setAttribute("aria-label", `${label}: ${title}, ${alarm.word}`);
 }
 
-async function take(alarm, button) {
-  if (stale || button.busy) return;
+// Does something for the person who is signed in; a person who is not signs in first, and then does it again.
+export async function asPerson(todo, again) {
   if (!person) {
-    signIn(() => tell(say("sign_in_to_take")));
+    signIn(() => tell(again));
     return;
   }
-  button.busy = true; // not disabled: that would take the focus away
   tell("");
   try {
-    const path = alarm.taken_by ? "/api/alarms/give-back" : "/api/alarms/take";
-    await post(path, { table: alarm.table, kind: alarm.kind, revision: alarm.revision });
+    await todo();
   } catch (error) {
     tell(error instanceof Refused ? error.message : say("failed"));
     if (error.reason === "not_signed_in") {
       person = "";
       showPerson();
     }
-  } finally {
-    button.busy = false;
   }
+}
+
+async function take(alarm, button) {
+  if (stale || button.busy) return;
+  await asPerson(async () => {
+    button.busy = true; // not disabled: that would take the focus away
+    try {
+      const path = alarm.taken_by ? "/api/alarms/give-back" : "/api/alarms/take";
+      await post(path, { table: alarm.table, kind: alarm.kind, revision: alarm.revision });
+    } finally {
+      button.busy = false;
+    }
+  }, say("sign_in_to_take"));
 }
 
 // -- signing in -----------------------------------------------------------------------------------

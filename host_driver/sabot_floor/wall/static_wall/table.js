@@ -1,6 +1,6 @@
 // One table: what it is doing, what it needs, its machine, decks and rows; rounds, faults and wear of the archive.
-import { followFloor, read, showAlarms, since, tell } from "/static_wall/common.js";
-import { byId, cells, make, put, say, sync, utc } from "/static/live.js";
+import { asPerson, followFloor, read, showAlarms, since, tell } from "/static_wall/common.js";
+import { byId, cells, make, newId, post, put, say, sync, utc } from "/static/live.js";
 
 const NAME = document.body.dataset.table;
 const ARCHIVE = document.body.dataset.archive === "true";
@@ -22,11 +22,13 @@ function show(view) {
   document.body.dataset.tone = row.tone;
   put(byId("word"), row.attentions.length && row.hearing === "live" ? row.shown : row.word);
   showAlarms(byId("attentions"), row.attentions, row.name);
+  byId("note").hidden = !detail.takes_notes;
   pairs(byId("facts"), [
     ["Name", row.title], ["Pit", row.pit || say("none")], ["Game", row.game || say("not_known")],
     ["Rule text", [detail.rule_text, detail.ruleset].filter(Boolean).join(", ") || say("not_known")],
     ["State", row.shown.toLowerCase()], ["Dealer", row.dealer || say("none")],
     ["Round", row.round || say("none")], ["Last round", detail.last_round || say("none")],
+    ["Notes not read", detail.takes_notes ? detail.notes : say("no_notes")],
     ["Disputes", detail.disputes], ["Rows to countersign", detail.countersign],
     ["What leaves the table", detail.level || say("not_known")], ["Last heartbeat, ago", detail.heard, true],
     ["State as of (table's clock)", utc(detail.told)],
@@ -54,6 +56,36 @@ function show(view) {
   if (key !== newest) {
     newest = key;
     readHistory();
+  }
+}
+
+// The same words are sent again with the same id, so that the table takes them once.
+const note = { text: "", id: "", busy: false };
+
+byId("note").addEventListener("submit", (event) => {
+  event.preventDefault();
+  asPerson(sendNote, say("sign_in_to_send"));
+});
+
+async function sendNote() {
+  const text = byId("note-text").value.trim();
+  if (note.busy || !text) return;
+  if (text !== note.text) {
+    note.text = text;
+    note.id = newId();
+  }
+  note.busy = true;
+  put(byId("note-message"), say("note_sending"));
+  try {
+    await post("/api/notes", { table: NAME, note_id: note.id, text });
+    note.text = "";
+    byId("note-text").value = "";
+    put(byId("note-message"), say("note_shown"));
+  } catch (error) {
+    put(byId("note-message"), "");
+    throw error;
+  } finally {
+    note.busy = false;
   }
 }
 
