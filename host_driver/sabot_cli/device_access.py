@@ -13,12 +13,13 @@ import click
 from rich.markup import escape
 
 from sabot_cli.cli_context import CliContext, json_option
+from sabot_cli.table_process import refuse_while_running
 from sabot_driver import Client, connect
 from sabot_driver.capturing_transport import CapturingTransport
 from sabot_driver.clock import Clock
 from sabot_driver.discovery import find_devices, only_device
 from sabot_driver.error_mapping import wrong_kind
-from sabot_driver.errors import BadUrl, CaptureIncomplete, SabotError
+from sabot_driver.errors import BadUrl, CaptureIncomplete, PortBusy, SabotError
 from sabot_driver.keyring import read_key, write_key
 from sabot_driver.private_files import open_new
 from sabot_driver.serial_numbers import format_serial, parse_serial
@@ -171,6 +172,9 @@ def open_device(
             if not settings:
                 raise
             raise click.UsageError(str(error).removeprefix(f"{url}: ")) from error
+        except PortBusy:
+            refuse_while_running(state, entry)
+            raise
         if client.is_new and client.simulator and fill:
             if not owner:
                 client.close()

@@ -26,6 +26,8 @@ from sabot_flash.uf2_image import Uf2Image, read_image
 from sabot_protocol.host.messages import Role
 
 IMAGE = Path("build/firmware/sabot-rp2040.romfs")
+IMAGES = {".uf2": "--uf2", ".romfs": "--image"}
+"""By which option an image is given, by its ending."""
 PROMPT_S = 15.0  # for a board to come to its prompt or to become a drive
 START_S = 20.0
 ASK_S = 2.0
@@ -61,6 +63,9 @@ def flash(
         raise click.UsageError("--uf2 and --image exclude each other")
     if uf2 is None and port is None:
         raise click.UsageError("name the board's PORT, or an image: --uf2 FILE")
+    if port is not None and Path(port).suffix in IMAGES:
+        option = IMAGES[Path(port).suffix]
+        raise click.UsageError(f"{port} is an image, not a board's PORT; an image is given by {option} FILE")
     if uf2 is None and drive is not None:
         raise click.UsageError("--drive is for --uf2")
     key = None if service_key is None else Credential.read(Role.SERVICE, service_key)

@@ -17,8 +17,8 @@ from sabot_cli.device_access import DeviceOptions, device_options, find_device, 
 from sabot_cli.help_text import example
 from sabot_cli.output import IN_PROGRESS
 from sabot_cli.people_keys import simulators_key
-from sabot_cli.running_service import service_folder
 from sabot_cli.table_policies import policy_of
+from sabot_cli.table_process import service_folder
 from sabot_cli.table_records import USUAL_RULES, checkpoint_lines, open_tables_record, rules_of_record
 from sabot_driver import Client
 from sabot_serve.errors import ServiceRunning

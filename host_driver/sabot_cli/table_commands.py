@@ -14,6 +14,7 @@ from sabot_cli.help_text import example
 from sabot_cli.output import OK
 from sabot_cli.swap_commands import table_spares, table_swap_machine, table_swap_pc
 from sabot_cli.table_policies import keep_policy
+from sabot_cli.table_process import refuse_while_running
 from sabot_cli.table_records import USUAL_RULES, RecordOptions, read_record, record_options, rules_of_record
 from sabot_driver.errors import SabotError
 from sabot_driver.serial_numbers import format_serial
@@ -150,8 +151,9 @@ def _rules(name: str) -> RuleSet:
 def table_remove(state: CliContext, /, name: str) -> int:
     """Forget the name of a table. Its keys, journal and record stay on this computer.
 
-    Exit codes: 0 done, 1 there is no such table.
+    Exit codes: 0 done, 1 there is no such table, 6 a process runs it.
     """
+    refuse_while_running(state, state.user_files.table(name), "End it there first.")
     standing = _standing(state, state.user_files.table(name))
     gone = state.user_files.remove_table(name)
     record = state.user_files.table_record(gone)
@@ -173,8 +175,9 @@ def table_remove(state: CliContext, /, name: str) -> int:
 def table_rename(state: CliContext, /, name: str, new: str) -> int:
     """Give a table another name; its device and record stay.
 
-    Exit codes: 0 done, 1 there is no such table, or the name is taken.
+    Exit codes: 0 done, 1 there is no such table, or the name is taken, 6 a process runs it.
     """
+    refuse_while_running(state, state.user_files.table(name), "End it there first.")
     entry = state.user_files.rename_table(name, new)
     state.output.tell("table", f"{name} is {new} now", name=new, url=entry.url, serial=entry.serial)
     return OK

@@ -131,8 +131,11 @@ class PeopleRegister:
             self._db = sqlite3.connect(
                 ":memory:" if path is None else path, BUSY_S, isolation_level=None, check_same_thread=False
             )
-        except (sqlite3.Error, OSError) as error:
+        except sqlite3.Error as error:
             raise PeopleFailed(f"{path}: {error}") from error
+        except OSError as error:
+            advice = "Check the disk and the rights of the folder. SABOT_HOME must name a folder."
+            raise PeopleFailed(f"{path}: {error.strerror or error}", advice) from error
         try:
             self._prepare()
         except sqlite3.Error as error:

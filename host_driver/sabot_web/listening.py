@@ -46,9 +46,10 @@ class Listener:
         address cannot be used.
         """
         secure = certificate is not None and private_key is not None
+        kind, address = _resolve(host, port)
         if not secure and not is_loopback(host):
             raise TlsRequired(f"other computers reach {host}")
-        self.socket = _bind(host, port)
+        self.socket = _bind(host, port, kind, address)
         self.scheme = "https" if secure else "http"
         self.tls: dict[str, Any] = {"ssl_certfile": certificate, "ssl_keyfile": private_key}
         bound = self.socket.getsockname()[1]
@@ -140,15 +141,22 @@ def _bracketed(host: str) -> str:
     return f"[{host}]" if ":" in host else host
 
 
-def _bind(host: str, port: int) -> socket.socket:
-    made = None
+def _resolve(host: str, port: int) -> tuple[socket.AddressFamily, Any]:
+    """The family and the address of a host's name."""
     try:
         kind, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
-        made = socket.socket(kind, socket.SOCK_STREAM)
+    except (OSError, UnicodeError) as error:
+        why = error.strerror if isinstance(error, OSError) else None
+        raise NotServed(f"{host}: {why or error}", "Name an address of this computer.") from error
+    return kind, address
+
+
+def _bind(host: str, port: int, kind: socket.AddressFamily, address: Any) -> socket.socket:
+    made = socket.socket(kind, socket.SOCK_STREAM)
+    try:
         made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         made.bind(address)
     except OSError as error:
-        if made is not None:
-            made.close()
+        made.close()
         raise NotServed(f"{host}:{port}: {error.strerror or error}") from error
     return made

@@ -119,6 +119,8 @@ def test_without_mpremote_it_says_what_to_install(
         ([], "UsageError", 2),
         (["port", "--uf2", "a", "--image", "b"], "UsageError", 2),
         (["port", "--drive", "a"], "UsageError", 2),
+        (["sabot.uf2"], "UsageError", 2),
+        (["sabot.romfs"], "UsageError", 2),
         (["port", "--image", "/nowhere"], "NoApplication", 2),
         (["--uf2", "/nowhere"], "NoApplication", 2),
     ],

@@ -65,9 +65,17 @@ def test_a_damaged_file_is_told(tmp_path: Path, text: str) -> None:
 
 
 def test_beyond_this_computer_only_with_tls() -> None:
-    for host in ("0.0.0.0", "192.0.2.1", "::", "table.example"):
+    for host in ("0.0.0.0", "192.0.2.1", "::"):
         with pytest.raises(TlsRequired):
             TableService(None, None, None, host=host, port=0)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("host", ["table.invalid", "", "x" * 70 + ".invalid"])
+def test_a_name_that_nobody_knows_is_told(host: str) -> None:
+    with pytest.raises(NotServed, match=r"^[x.a-z]*:") as refused:
+        TableService(None, None, None, host=host, port=0)  # type: ignore[arg-type]
+    assert not isinstance(refused.value, TlsRequired)
+    assert refused.value.advice == "Name an address of this computer."
 
 
 def test_a_port_that_is_taken_is_told(tmp_path: Path) -> None:

@@ -256,6 +256,13 @@ def test_secrets_are_in_no_text_of_what_was_shown() -> None:
     assert "badge" not in repr(Presented("2468", "dana", "b-a-d-g-e")).replace("badge=", "")
 
 
+def test_a_file_where_the_folder_should_be_is_told(tmp_path: Path) -> None:
+    (tmp_path / "home").touch()
+    with pytest.raises(PeopleFailed, match=r"File exists$") as refused:
+        PeopleRegister(tmp_path / "home" / "people.db")
+    assert "SABOT_HOME must name a folder" in refused.value.advice
+
+
 def test_a_register_that_cannot_be_used_is_said(path: Path) -> None:
     path.parent.mkdir()
     path.write_bytes(b"not a register" * 100)

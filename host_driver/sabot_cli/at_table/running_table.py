@@ -11,8 +11,8 @@ from sabot_cli.at_table.offered_table import offer_table
 from sabot_cli.at_table.simulated_people import SimulatedPeople, simulated_people
 from sabot_cli.cli_context import CliContext
 from sabot_cli.device_access import DeviceOptions, find_device, is_emulator, open_device
-from sabot_cli.running_service import service_folder
 from sabot_cli.table_policies import policy_of
+from sabot_cli.table_process import service_folder
 from sabot_cli.table_records import checkpoint_lines, open_tables_record
 from sabot_driver import Client
 from sabot_driver.serial_numbers import format_serial
