@@ -42,6 +42,8 @@ if TYPE_CHECKING:
     from sabot_floor.connection import TableSettings
     from sabot_serve.demonstration import Demonstration
     from sabot_serve.running import TableService
+    from sabot_table.house_policy import HousePolicy
+    from sabot_table.rule_texts import FloorLevel
 
 STAFF = "sabot.table_staff"
 """The group of entry points by which the simulators offer simulated people."""
@@ -75,6 +77,7 @@ class _Listening:
     certificate: Path | None
     private_key: Path | None
     players_port: int | None
+    metrics_port: int | None
 
 
 @dataclass(frozen=True)
@@ -124,11 +127,15 @@ KEY_FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
     help="seconds between acts of simulated people",
 )
 @click.option("--floor", "floor_file", type=KEY_FILE, help="publish to the site that this file names")
+@click.option(
+    "--metrics-port", type=click.IntRange(0, 65535), help="offer metrics on this computer's port; 0 takes any"
+)
 @click.pass_obj
 def serve(
     state: CliContext,
     /,
     floor_file: Path | None,
+    metrics_port: int | None,
     port: int,
     players_port: int | None,
     host: str,
@@ -164,7 +171,7 @@ def serve(
             return _attach(state, running)
         client = stack.enter_context(open_device(state, options, owner=True))
         name = entry.name or "demonstration"
-        listening = _Listening(host, port, certificate, private_key, players_port)
+        listening = _Listening(host, port, certificate, private_key, players_port, metrics_port)
         simulated = [TableRole(each) for each in (roles or ROLES) if each != "nobody"]
         emulated = client.simulator and entry.simulator  # proved, and its key is of the simulators' store
         people = _Staffing(
@@ -201,6 +208,17 @@ def _floor_settings(path: Path) -> "TableSettings":
     return read_settings(path)
 
 
+def _level_of_metrics(rules: RuleSet, policy: "HousePolicy | None") -> "FloorLevel":
+    """What metrics may tell: that which may leave the table; `NothingMayLeave` where nothing may."""
+    try:
+        from sabot_floor.table_service import leaving_terms
+    except ImportError as error:
+        raise ExtraMissing(
+            f"'sabot serve --metrics-port' needs {error.name}", "Install it: pip install 'sabot[floor]'."
+        ) from error
+    return leaving_terms(rules, policy).leaves
+
+
 def _serve(
     state: CliContext,
     client: Client,
@@ -220,6 +238,7 @@ def _serve(
     path = None if journal is None else state.user_files.record_of(client.identity.serial, staffing.stored)
     rules = _load(rule_set or rules_of_record(path) or USUAL_RULES)
     policy = policy_of(state, state.user_files.table_of(client.identity.serial, staffing.stored), rules)
+    level = None if listening.metrics_port is None else _level_of_metrics(rules, policy)
     record = open_tables_record(state, client, path, rules)
     stack.callback(record.close)
     staff = _staff() if staffing.emulated else None
@@ -235,10 +254,12 @@ def _serve(
     session = TableSession(rules, record, people, table=name, policy=policy)
     people.dealer = lambda: session.state.dealer
     run = stack.enter_context(ThreadedSession(session, client, simulators_key=staffing.emulated))
+    published = None
     if floor is not None:
         from sabot_floor.table_service import publish_table
 
-        stack.callback(publish_table(floor, client, path, rules, policy, run).close)
+        published = publish_table(floor, client, path, rules, policy, run)
+        stack.callback(published.close)
     service = TableService(
         AsyncSession(run),
         people,
@@ -256,9 +277,19 @@ def _serve(
         wagers = every_wager(rules)
         attending = staff(_Attended(run), client.url, key, wagers, staffing.simulated, staffing.pace_s)
         stack.callback(attending.close)
+    metrics = ""
+    if level is not None:
+        from sabot_floor.table_metrics import TableMetrics, serve_table_metrics
+
+        shows = TableMetrics(name if floor is None else floor.table, level, run, record, client, service)
+        publishers = [] if published is None else published.publishers
+        offered = serve_table_metrics(shows, publishers, listening.metrics_port or 0)
+        stack.callback(offered.server_close)
+        stack.callback(offered.shutdown)
+        metrics = f"http://127.0.0.1:{offered.server_port}/metrics"
     with _ending(service.stop):
         held.publish(service.address, service.app.access.local_token, listening.certificate)
-        _tell(state, service, service.app.access.invite(time.time()), shown)
+        _tell(state, service, service.app.access.invite(time.time()), shown, metrics)
         service.run()
 
 
@@ -279,7 +310,9 @@ def _ending(stop: Callable[[], None]) -> Iterator[None]:
         signal.signal(signal.SIGTERM, before)
 
 
-def _tell(state: CliContext, service: "TableService", token: str, shown: "Demonstration | None") -> None:
+def _tell(
+    state: CliContext, service: "TableService", token: str, shown: "Demonstration | None", metrics: str
+) -> None:
     address = service.address
     enter = f"{address}/enter#{token}"
     known = {} if shown is None else shown.shown
@@ -291,8 +324,16 @@ def _tell(state: CliContext, service: "TableService", token: str, shown: "Demons
     players = service.players_address
     if players:
         words.append(f"Players' display: {players}")
+    if metrics:
+        words.append(f"Metrics: {metrics}")
     state.output.tell(
-        "serving", "\n".join(words), address=address, enter=enter, players=players, people=people
+        "serving",
+        "\n".join(words),
+        address=address,
+        enter=enter,
+        players=players,
+        people=people,
+        metrics=metrics,
     )
 
 

@@ -76,8 +76,11 @@ class ChainPublisher:
         self._archived: ChainHead | None = None
         self._asked: int | None = None
         self._wake = asyncio.Event()
+        self.behind_rows = 0
+        """Rows on the table's disk that the stream has not acknowledged, when they were counted last."""
+        self.behind_s = 0
+        """How long the oldest of them has waited."""
         self._behind_since: float | None = None
-        self._head: ChainHead | None = None
 
     # -- what others tell it --------------------------------------------------------------------
 
@@ -108,10 +111,10 @@ class ChainPublisher:
             self._behind_since = None
         elif self._behind_since is None:
             self._behind_since = now
-        waiting = 0 if self._behind_since is None else int(now - self._behind_since)
-        return ChainBeat(
-            **head.model_dump(), published=min(self.published, head.n), waiting_s=waiting
-        )
+        self.behind_s = 0 if self._behind_since is None else int(now - self._behind_since)
+        published = min(self.published, head.n)
+        self.behind_rows = head.n - published
+        return ChainBeat(**head.model_dump(), published=published, waiting_s=self.behind_s)
 
     # -- publishing -----------------------------------------------------------------------------
 

@@ -53,6 +53,10 @@ class PublisherMetrics(Collector):
         published = GaugeMetricFamily("sabot_publisher_row", "the newest acknowledged row", labels=labels)
         sent = CounterMetricFamily("sabot_publisher_messages", "acknowledged messages", labels=labels)
         back = CounterMetricFamily("sabot_publisher_errors", "how often it went back", labels=labels)
+        rows = GaugeMetricFamily("sabot_publisher_behind_rows", "rows that are not published", labels=labels)
+        age = GaugeMetricFamily(
+            "sabot_publisher_behind_seconds", "age of the oldest row that is not published", labels=labels
+        )
         for each in self._publishers:
             up.add_metric([each.table], int(each.connected))
             refused.add_metric([each.table], int(each.refused is not None))
@@ -61,18 +65,13 @@ class PublisherMetrics(Collector):
                 published.add_metric(key, chain.published)
                 sent.add_metric(key, chain.messages)
                 back.add_metric(key, chain.errors)
-        yield from (up, refused, published, sent, back)
+                rows.add_metric(key, chain.behind_rows)
+                age.add_metric(key, chain.behind_s)
+        yield from (up, refused, published, sent, back, rows, age)
 
 
 def serve_archive_metrics(archive: Archive, port: int) -> None:
     """Offer the archive's metrics on a port of this computer, in a thread, until the program ends."""
     registry = CollectorRegistry()
     registry.register(ArchiveMetrics(archive))
-    start_http_server(port, LOOPBACK, registry)
-
-
-def serve_publisher_metrics(publishers: Iterable[TablePublisher], port: int) -> None:
-    """Offer publishers' metrics on a port of this computer, in a thread, until the program ends."""
-    registry = CollectorRegistry()
-    registry.register(PublisherMetrics(publishers))
     start_http_server(port, LOOPBACK, registry)

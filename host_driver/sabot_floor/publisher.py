@@ -109,6 +109,23 @@ class TablePublisher:
 
     async def run(self) -> None:
         """Publish; connect again whenever the connection has ended."""
+        measuring = asyncio.create_task(self._measure())
+        try:
+            await self._run_on()
+        finally:
+            await end_tasks([measuring])
+
+    async def _measure(self) -> None:
+        """Count rows that wait while no heartbeat does: without a connection their age goes on."""
+        while True:
+            before = self.beats
+            await asyncio.sleep(2 * BEAT_S)
+            if self.beats == before:
+                for each in self.chains:
+                    with contextlib.suppress(SabotError):  # a heartbeat meets it again, and tells it
+                        await each.beat()
+
+    async def _run_on(self) -> None:
         pauses = Pauses()
         while True:
             try:

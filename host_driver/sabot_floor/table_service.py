@@ -10,8 +10,20 @@ from sabot_floor.row_sources import device_source, record_source
 from sabot_floor.state_entry import state_entry
 from sabot_session.threaded_session import ThreadedSession
 from sabot_table.house_policy import HousePolicy
+from sabot_table.rule_text_files import FloorTerms
 from sabot_table.rule_texts import FloorLevel
 from sabot_table.ruleset import RuleSet
+
+
+def leaving_terms(rules: RuleSet, policy: HousePolicy | None) -> FloorTerms:
+    """What may leave a table, and whether notes may come in; `NothingMayLeave` if nothing may leave."""
+    text = rules.fixed.floor
+    terms = text if policy is None else policy.floor_terms(text)
+    if terms.leaves is FloorLevel.NONE:
+        from_text = policy is None or text.leaves is FloorLevel.NONE
+        whose = rules.text if from_text or policy is None else f"the house policy '{policy.name}'"
+        raise NothingMayLeave(f"{whose} lets nothing leave the table")
+    return terms
 
 
 def publish_table(
@@ -27,12 +39,8 @@ def publish_table(
     What may leave, and whether notes may come in, is the rule text's, or less if the house ``policy`` says
     so. `NothingMayLeave` if nothing may, `WithoutFiles` if journal or record are only in memory.
     """
-    text = rules.fixed.floor
-    terms = text if policy is None else policy.floor_terms(text)
+    terms = leaving_terms(rules, policy)
     level = terms.leaves
-    if level is FloorLevel.NONE:
-        whose = rules.text if policy is None or text.leaves is level else f"the house policy '{policy.name}'"
-        raise NothingMayLeave(f"{whose} lets nothing leave the table")
     journal = client.journal
     if journal.path is None or record is None:
         raise WithoutFiles("this table keeps its journal and record in memory")

@@ -49,6 +49,7 @@ from sabot_web import access
 from sabot_web.access import Access, Browser
 from sabot_web.doors import Doors, telling
 from sabot_web.errors import Refused
+from sabot_web.request_counts import CountedRequests, RequestCounts
 from sabot_web.requests import ShownCredential, read_body, read_number
 from sabot_web.view_channels import EventResponse
 from sabot_web.web_guard import WebGuard
@@ -85,6 +86,7 @@ class TableApp:
 
     def __init__(self, served: Served) -> None:
         self._served = served
+        self.requests = RequestCounts()
         self.access = Access(served.browsers)
         self._doors = Doors(self.access, served.hosts, served.scheme)
         self.views = ViewStream(served.session)
@@ -122,7 +124,10 @@ class TableApp:
                 Route("/api/events/{channel}", _json(self._events)),
                 Mount("/static", StaticFiles(directory=HERE / "static")),
             ],
-            middleware=[Middleware(WebGuard, hosts=served.hosts, scheme=served.scheme)],
+            middleware=[
+                Middleware(CountedRequests, counts=self.requests),
+                Middleware(WebGuard, hosts=served.hosts, scheme=served.scheme),
+            ],
             lifespan=self._lifespan,
         )
         self.asgi.router.redirect_slashes = False

@@ -3,13 +3,18 @@
 import json
 import re
 import urllib.request
+from collections.abc import Callable
 from pathlib import Path
 
+import pytest
+from prometheus_client import CollectorRegistry
 from prometheus_client.parser import text_string_to_metric_families
-from tests.floor.running_floor import RunningFloor
+from tests.floor.running_floor import RunningFloor, eventually, run
 
-from sabot_floor import metrics
+from sabot_floor import metrics, publisher
+from sabot_floor.connection import Servers
 from sabot_simulators.floor.servers import free_port
+from sabot_simulators.floor.written_table import WrittenTable
 
 FILES = Path(metrics.__file__).parent / "monitoring"
 
@@ -46,3 +51,35 @@ def test_the_archives_metrics_are_scraped_and_the_files_name_them(floor: Running
 
 def _expressions(board: dict[str, list[dict[str, list[dict[str, str]]]]]) -> list[str]:
     return [target["expr"] for panel in board["panels"] for target in panel["targets"]]
+
+
+def test_a_publisher_without_a_connection_tells_how_many_rows_wait_and_for_how_long(
+    floor: RunningFloor, written: Callable[[str], WrittenTable], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(publisher, "BEAT_S", 0.05)
+    table = written("t01")
+    table.write(40)
+    nowhere = Servers((f"nats://127.0.0.1:{free_port()}",))
+
+    async def scenario() -> None:
+        async with floor:
+            lost = floor.publish(table, servers=nowhere)
+            found: dict[str, float] = {}
+
+            def waits() -> bool:
+                registry = CollectorRegistry()
+                registry.register(metrics.PublisherMetrics([lost]))
+                for family in registry.collect():
+                    for sample in family.samples:
+                        found[sample.name + sample.labels.get("chain", "")] = sample.value
+                return found["sabot_publisher_behind_secondsrecord"] >= 1
+
+            await eventually(waits)
+            assert found["sabot_publisher_behind_rowsrecord"] == table.record.newest()
+            assert found["sabot_publisher_connected"] == 0
+            await floor.end(lost)
+            good = floor.publish(table)
+            await floor.archived(table)
+            await eventually(lambda: good.beats > 1 and [each.behind_rows for each in good.chains] == [0, 0])
+
+    run(scenario())

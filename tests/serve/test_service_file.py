@@ -166,3 +166,14 @@ def test_a_service_takes_over_the_record_of_an_older_program(tmp_path: Path) -> 
         served.wait_up()
         with RecordReader(path) as record:
             assert record.newest() > 0
+
+
+@pytest.mark.slow
+@pytest.mark.xdist_group("serve-command")
+def test_metrics_are_offered_on_loopback(tmp_path: Path) -> None:
+    with serving(tmp_path, "--metrics-port", "0") as (run, told):
+        assert told["metrics"].startswith("http://127.0.0.1:")
+        text = httpx.get(told["metrics"], timeout=START_S).text
+        assert 'sabot_table_running{table="demonstration"} 1.0' in text
+        run.send_signal(signal.SIGTERM)
+        assert run.wait(START_S) == 0

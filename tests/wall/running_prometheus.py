@@ -17,7 +17,7 @@ CONFIG = """
 global: {{scrape_interval: 1s, evaluation_interval: 1s}}
 rule_files: ["{rules}"]
 scrape_configs:
-  - job_name: sabot-wall
+  - job_name: {job}
     static_configs: [{{targets: ["127.0.0.1:{port}"]}}]
 """
 
@@ -57,13 +57,13 @@ class Prometheus:
 
 
 @contextmanager
-def prometheus(folder: Path, rules: Path, port: int) -> Iterator[Prometheus]:
+def prometheus(folder: Path, rules: Path, port: int, job: str = "sabot-wall") -> Iterator[Prometheus]:
     """Run it until the block ends; it scrapes a port of this computer every second."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         listen = f"127.0.0.1:{free.getsockname()[1]}"
     config = folder / "prometheus.yml"
-    config.write_text(CONFIG.format(rules=rules, port=port), encoding="utf-8")
+    config.write_text(CONFIG.format(rules=rules, port=port, job=job), encoding="utf-8")
     words = [
         f"--config.file={config}",
         f"--storage.tsdb.path={folder / 'data'}",

@@ -16,8 +16,8 @@ from sabot_floor.wall.wall_metrics import WallMetrics, serve_wall_metrics
 
 FILES = Path(sabot_floor.__file__).parent / "monitoring"
 NAME = re.compile(r"\bsabot_\w+")
-OTHERS = ("sabot_archive_", "sabot_publisher_")
-"""Metrics of the archive and of tables: `sabot_floor.metrics`."""
+OTHERS = ("sabot_archive_", "sabot_publisher_", "sabot_table_")
+"""Metrics of the archive and of tables: `sabot_floor.metrics`, `sabot_floor.table_metrics`."""
 
 
 @pytest.mark.slow
