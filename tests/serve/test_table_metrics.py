@@ -21,10 +21,11 @@ import sabot_floor
 from sabot_floor.metrics import PublisherMetrics
 from sabot_floor.table_metrics import PAGE, RowCounts, TableMetrics, serve_table_metrics
 from sabot_protocol.host.messages import Fault, Place
-from sabot_session.needs import NeedKind
+from sabot_session.needs import Need, NeedKind
 from sabot_session.notes import Note
 from sabot_session.record import SqliteRecord
 from sabot_session.rows import Actor, Authentication, Row, SavedSession
+from sabot_session.session import TableSession
 from sabot_simulators.floor.servers import free_port
 from sabot_table.procedure import TableRole
 from sabot_table.rule_texts import FloorLevel
@@ -103,20 +104,22 @@ def test_counts_are_those_of_the_record_and_labels_come_from_fixed_lists(tmp_pat
     with served_table(tmp_path, simulated=EVERYBODY) as table:
         metrics = metrics_of(table)
         table.wait(lambda each: len(each.rows("collect")) >= 2)
-        assert table.staff is not None
-        table.staff.close()
-        found = families(metrics)
+
+        def look(session: TableSession) -> tuple[dict[str, Any], list[Need], list[int]]:
+            counted = [len(table.rows(kind)) for kind in ("collect", "void")]
+            return families(metrics), session.needs(), counted
+
+        found, needs, counted = table.run.read(look)  # nothing changes the table meanwhile
         assert set(found) == MACHINE | PLAY
-        assert found["sabot_table_rounds"].samples[0].value == len(table.rows("collect"))
-        assert found["sabot_table_voids"].samples[0].value == len(table.rows("void"))
+        told_of = [found[f"sabot_table_{each}"].samples[0].value for each in ("rounds", "voids")]
+        assert told_of == counted
         expected: dict[tuple[str, str], list[int]] = {}
-        for need in table.needs():
+        for need in needs:
             who = "dealer" if "dealer" in need.roles else "floor" if need.roles else "machine"
             expected.setdefault((str(need.kind), who), []).append(need.since_s)
         for name, value in (("sabot_table_needs", len), ("sabot_table_need_since_seconds", min)):
             told = {(it.labels["kind"], it.labels["who"]): it.value for it in found[name].samples}
             assert told == {key: value(each) for key, each in expected.items()}
-        assert expected
         for family in found.values():
             for sample in family.samples:
                 for label, value in sample.labels.items():
