@@ -9,7 +9,7 @@ from pathlib import Path
 
 import click
 
-from sabot_cli.at_table.one_act import ActingPerson, Step, acting_options, give_acts, table_for_acts
+from sabot_cli.at_table.one_act import ActingPerson, Step, acting_options, give_acts, own_table_for_acts
 from sabot_cli.at_table.running_table import TablePlace
 from sabot_cli.cli_context import CliContext, json_option
 from sabot_cli.device_access import DeviceOptions, find_device, identify_device, table_names
@@ -120,7 +120,7 @@ def table_swap_machine(state: CliContext, /, name: str, options: DeviceOptions, 
     place = TablePlace(name, files.table_record(entry))
     chosen = replace(options, device=new.url, simulator=new.simulator)
     steps = [Step("install_machine", {"serial": serial}), Step("swap_machine", {"serial": serial})]
-    with table_for_acts(state, chosen, acting, place=place) as table:
+    with own_table_for_acts(state, chosen, acting, place=place) as table:
         # An earlier run may have ended after one act or after both: what was done is not asked for again.
         stranger = table.run.read(lambda session: session.state.stranger)
         of_table = table.run.read(lambda session: session.state.device.serial)
@@ -244,7 +244,7 @@ def table_swap_pc(
     steps = [Step("install_pc", data), Step("swap_pc", {})]
     chosen = replace(options, device=None, table=name)
     place = TablePlace(name, files.table_record(entry), takes_over=True)
-    with table_for_acts(state, chosen, acting, place=place) as table:
+    with own_table_for_acts(state, chosen, acting, place=place) as table:
         if table.run.read(lambda session: session.state.installed_pc) is not None:
             steps = steps[1:]
         code = give_acts(state, table, acting, steps, options.timeout)

@@ -176,6 +176,13 @@ class TableSession:
         """The record's newest row: the state that a person sees now."""
         return self.state.rows
 
+    def awaits_device(self) -> bool:
+        """Whether the machine has still to answer something; never for a machine that is not this table's."""
+        device = self.state.device
+        if self.state.stranger is not None:
+            return False  # nothing is sent to it
+        return not device.up or bool(device.survey) or bool(self.state.outbox)
+
     def take_command(self) -> DeviceCommand | None:
         """The next request for the device, once; None if there is none, or the last one has no answer yet."""
         if not self.state.outbox or self.state.outbox[0].id in self._taken or not self.state.device.up:

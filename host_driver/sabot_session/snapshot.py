@@ -97,7 +97,7 @@ def _need(need: Need) -> dict[str, Any]:
 
 
 def _pack(session: "TableSession", pack: PackState) -> dict[str, Any]:
-    hours = session.procedure.table.hours()
+    hours, held = session.procedure.table.hours(), session.state.holds.get(pack.pack_id)
     return {
         "pack_id": pack.pack_id,
         "back": pack.back,
@@ -107,7 +107,8 @@ def _pack(session: "TableSession", pack: PackState) -> dict[str, Any]:
         "counted": pack.counted,
         "until_s": None if hours is None else pack.opened_s + hours * 3600,
         "hours_warned": session.state.warned.get(pack.pack_id),
-        "held": session.state.holds[pack.pack_id].why if pack.pack_id in session.state.holds else "",
+        "held": "" if held is None else held.why,
+        "held_round": None if held is None else held.round_id,
     }
 
 
@@ -116,6 +117,7 @@ def _device(session: "TableSession") -> dict[str, Any]:
     return {
         "serial": device.serial,
         "up": device.up,
+        "busy": session.awaits_device(),
         "shoe": ShoeState(device.shoe).name.lower(),
         "shuffler": ShufflerState(device.shuffler).name.lower(),
         "in_shoe": device.in_shoe,

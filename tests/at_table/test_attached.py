@@ -82,12 +82,64 @@ def test_watch_status_and_serve_find_a_table_that_is_played(terminal: Open, home
         auto = sabot("play", *where, "--auto")
         assert auto.returncode == 6
         assert f"process {at.pid} runs this table" in auto.stderr.replace("\n", " ")
-        act = sabot("table", "close", *where)
-        assert act.returncode == 6
-        assert "runs this table" in act.stderr
+        other = sabot("table", "open", *where, "--rules", "wa-three-card-baccarat")
+        assert other.returncode == 6
+        words = f"process {at.pid} runs this table under md-three-card-baccarat"
+        assert words in other.stderr.replace("\n", " ")
         first.kill()
     again = sabot("status", *where, "--json")  # the file is stale: the device is asked itself
     assert json.loads(again.stdout)["owned"] is False, again.stderr
+
+
+def test_an_act_from_the_command_line_is_given_where_the_table_runs(
+    terminal: Open, home: Path, device: str
+) -> None:
+    where = ("--device", device, "--simulator")
+    with terminal("play", *where) as first:
+        first.see("FLOOR: open the table")
+        opened = sabot("table", "open", *where, "--json")
+        assert opened.returncode == 0, opened.stderr
+        act = json.loads(opened.stdout.splitlines()[-1])
+        assert (act["event"], act["act"], act["ok"]) == ("act", "open_table", True)
+        assert act["needs"][0].startswith("a dealer signs in")
+        first.see("simulated floor opened the table")
+        assert sabot("table", "open", *where).returncode == 1  # it is open
+        received = sabot("deck", "receive", *where, "--back", "red", "--bag", "B7")
+        assert received.returncode == 0, received.stderr
+        first.see("received RED, bag B7")
+        first.press("q")
+        first.end()
+    (path,) = UserFiles(home).records()
+    with RecordReader(path) as record:
+        rows = [each.row for each in record.rows_of_kind("open_table", "receive_pack")]
+    assert [(each.kind, each.actor.how) for each in rows] == [
+        ("open_table", "simulated"),
+        ("receive_pack", "simulated"),
+    ]
+
+
+def test_a_person_of_the_register_acts_from_the_command_line_at_a_served_table(
+    home: Path, device: str, floor_key: Path, tmp_path: Path
+) -> None:
+    where = ("--device", device, "--simulator")
+    pin, wrong = tmp_path / "pin", tmp_path / "wrong"
+    pin.write_text(FLOOR_PIN + "\n")
+    wrong.write_text("1357\n")
+    act = ("table", "open", *where, "--floor-key", floor_key, "--pin-stdin")
+    with serving(*where, "--people"):
+        with wrong.open() as typed:
+            refused = sabot(*act, stdin=typed)
+        assert refused.returncode == 1, refused.stdout
+        nobody = sabot("table", "open", *where)
+        assert nobody.returncode == 2
+        assert "say who acts" in nobody.stderr
+        with pin.open() as typed:
+            opened = sabot(*act, stdin=typed)
+        assert opened.returncode == 0, opened.stderr
+    (path,) = UserFiles(home).records()
+    with RecordReader(path) as record:
+        (row,) = record.rows_of_kind("open_table")
+    assert (row.row.actor.role, row.row.actor.how) == ("floor", "key_and_pin")
 
 
 @contextmanager

@@ -34,7 +34,7 @@ def test_a_spare_comes_to_a_table_and_rounds_are_numbered_on(
 ) -> None:
     first, spare = (each.listener.url for each in machines)
     assert sabot("table", "set", NAME, "--device", first, "--simulator").code == 0
-    assert play(sabot, 2) == [1, 2]
+    assert play(sabot, 3) == [1, 2, 3]
     swap = ("table", "swap-machine", NAME, *SIMULATOR, "--device")
     refused = sabot(*swap, spare)
     assert (refused.code, refused.lines[-1]["error"]) == (5, "NotProvisioned")
@@ -51,9 +51,9 @@ def test_a_spare_comes_to_a_table_and_rounds_are_numbered_on(
     (entry,) = sabot("table", "list", "--json").lines
     assert (entry["serial"], entry["url"]) == ("SIM00002", spare)
     assert [each["serial"] for each in sabot("table", "spares", "--json").of("spare")] == ["SIM00001"]
-    assert play(sabot, 2) == [3, 4]
+    assert play(sabot, 3) == [4, 5, 6]
     told = sabot("rounds", "--table", NAME, "--json")
-    assert [each["round"] for each in told.of("round")] == [1, 2, 3, 4]
+    assert [each["round"] for each in told.of("round")] == [1, 2, 3, 4, 5, 6]
     records = list((home / "journals" / "simulators").glob("*.table.db"))
     assert [each.name for each in records] == ["SIM00001.table.db"], "the table's record stays one file"
     audited = sabot("audit", "--record", records[0], "--json")
@@ -66,7 +66,7 @@ def test_a_spare_comes_to_a_table_and_rounds_are_numbered_on(
     assert sabot("table", "set", "BAC-08", "--device", first, "--simulator").code == 0
     other = sabot("play", "--table", "BAC-08", "--auto", "--rounds", 1, "--players", 1, "--json")
     assert other.code == 0, other.out
-    assert len(sabot("rounds", "--table", NAME, "--json").of("round")) == 4, "each table has its own record"
+    assert len(sabot("rounds", "--table", NAME, "--json").of("round")) == 6, "each table has its own record"
     taken = sabot(*swap, first)
     assert (taken.code, "BAC-08" in taken.lines[-1]["message"]) == (1, True)
 
@@ -125,7 +125,7 @@ def test_another_computer_takes_a_table_over(
 ) -> None:
     url = machines[0].listener.url
     assert sabot("table", "set", NAME, "--device", url, "--simulator").code == 0
-    assert play(sabot, 2) == [1, 2]
+    assert play(sabot, 3) == [1, 2, 3]
     assert sabot("table", "open", "--table", NAME, "--json").code == 0
     copy = tmp_path / "before.table.db"
     shutil.copy(home / "journals" / "simulators" / "SIM00001.table.db", copy)

@@ -102,13 +102,18 @@ def test_the_floor_acts_on_rounds_by_commands(terminal: Open, floor_key: Path, t
     held = ("floor's key file or badge", ENTER)
     shown: list[str] = []
 
-    def command(*arguments: object, pins: tuple[tuple[str, str], ...], code: int = 0) -> None:
+    def command(
+        *arguments: object, pins: tuple[tuple[str, str], ...], code: int = 0, goes_on: bool = False
+    ) -> None:
+        """Give a command. If the machine goes on at once, where the table stands differs from run to run."""
         with terminal("round", *arguments, *device) as once:
             once.do(*pins)
             assert once.end() == code, once.screen()
             assert once.widest() <= COLUMNS
             words = " ".join(f'"{each}"' if " " in str(each) else str(each) for each in arguments)
             screen = once.screen().replace(str(floor_key), "flo.key")
+            if goes_on:
+                screen = screen.partition("table SIM00001,")[0]
             shown.append(f"$ sabot round {words.replace(str(floor_key), 'flo.key')}\n{screen}")
 
     play = ("play", *device, "--players", 2, *floor)
@@ -133,7 +138,7 @@ def test_the_floor_acts_on_rounds_by_commands(terminal: Open, floor_key: Path, t
             pins=(dealers_pin, pin))  # fmt: skip
     command(1, "decide", "--surveillance", "S-9", "--decision", "corrected", "--machine-right", *floor,
             pins=(pin,))  # fmt: skip
-    command(2, "release", "--note", "looked at", *floor, pins=(pin,))
+    command(2, "release", "--note", "looked at", *floor, pins=(pin,), goes_on=True)
     command(2, "countersign", *floor, pins=(("PIN of floor", "1" + ENTER),), code=5)
     command(2, "countersign", *floor, pins=(pin,))
     command(2, "countersign", *floor, pins=(), code=1)

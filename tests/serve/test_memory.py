@@ -16,9 +16,9 @@ from sabot_session.snapshot import Changes
 
 pytestmark = pytest.mark.slow
 
-READERS = 10
-CHANGES = 240
-EVERY = 20
+READERS = 20
+CHANGES = 600
+EVERY = 50
 MOST_BYTES_A_CHANGE = 8.0
 
 
@@ -60,7 +60,7 @@ class ChangingSession:
 
 
 def growth(monkeypatch: pytest.MonkeyPatch, leak: list[bytes] | None = None) -> float:
-    """Bytes that stay of each change, with ten readers."""
+    """Bytes that stay of each change, with twenty readers."""
     monkeypatch.setattr(view_stream, "LEAST_S", 0.0)
     session = ChangingSession(leak)
     views = ViewStream(session)  # type: ignore[arg-type]

@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from typing import Any
 
+from sabot_cli.at_table.table_face import TableFace
 from sabot_driver.errors import SabotError
-from sabot_session.session import TableSession
 
 NOTHING = {
     "release": "no cards of round {} are held",
@@ -26,23 +26,23 @@ class SeveralOpen(SabotError):
     """An act could be about more than one row of a round."""
 
 
-def open_about(session: TableSession, name: str, round_id: int, told: Mapping[str, Any]) -> dict[str, Any]:
+def open_about(table: TableFace, name: str, round_id: int, told: Mapping[str, Any]) -> dict[str, Any]:
     """The details of an act that the table itself knows: the pack or the row that is open about a round.
 
     `NothingOpen` if there is none, `SeveralOpen` if ``told`` does not say which.
     """
     if name not in NOTHING:
         return {}
-    state = session.state
+    shown = table.snapshot()
     key, found = "row", list[int]()
     if name == "release":
-        key, found = "pack_id", [pack for pack, each in state.holds.items() if each.round_id == round_id]
+        key, found = "pack_id", [each["pack_id"] for each in shown["packs"] if each["held_round"] == round_id]
     elif name == "decide_dispute":
-        found = [each.row for each in state.disputes if each.round_id == round_id]
+        found = [each["row"] for each in shown["disputes"] if each["round_id"] == round_id]
     elif name == "countersign":
-        found = [row for row in state.countersign if session.round_of_row(row) == round_id]
+        found = [row for row in shown["countersign"] if _round_of(table, row) == round_id]
     else:
-        found = [each.row for each in state.corrections if each.round_id == round_id]
+        found = [each["row"] for each in shown["corrections"] if each["round_id"] == round_id]
     if told.get(key) in found:
         return {}
     if not found or key in told:
@@ -54,3 +54,9 @@ def open_about(session: TableSession, name: str, round_id: int, told: Mapping[st
             f"Say which: --row {', --row '.join(map(str, found))}. One command is for one row.",
         )
     return {key: found[0]}
+
+
+def _round_of(table: TableFace, number: int) -> int:
+    """The round of a row; 0 if it has none."""
+    row = next(iter(table.rows(number - 1)), None)
+    return 0 if row is None else row.row.round_id

@@ -1,4 +1,8 @@
-"""One act from the command line: the table's session runs just long enough to take it and carry it out."""
+"""One act from the command line.
+
+If another process runs the table, the act is given there. If none does, the table's session runs just long
+enough to take the act and carry it out.
+"""
 
 import secrets
 import sys
@@ -6,7 +10,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, fields, replace
-from functools import partial, wraps
+from functools import wraps
 from pathlib import Path
 from typing import Any
 
@@ -14,16 +18,20 @@ import click
 
 from sabot_cli.at_table.about_round import open_about
 from sabot_cli.at_table.act_entry import read_held
+from sabot_cli.at_table.attached_table import AttachedTable, SimulatedRole
 from sabot_cli.at_table.leaving import standing
 from sabot_cli.at_table.lines_printer import LinesPrinter
 from sabot_cli.at_table.running_table import RunningTable, TablePlace, run_table
+from sabot_cli.at_table.table_face import TableFace
 from sabot_cli.at_table.table_log import TableLog
 from sabot_cli.cli_context import CliContext
-from sabot_cli.device_access import DeviceOptions, device_options
+from sabot_cli.device_access import DeviceOptions, device_options, find_device, is_emulator
 from sabot_cli.output import FAILED, OK
 from sabot_cli.people_keys import KEY_FILE, table_credentials
+from sabot_cli.running_service import running_service
 from sabot_driver.errors import DeviceTimeout, SabotError
 from sabot_protocol.host.messages import Role
+from sabot_serve.errors import ServiceRunning
 from sabot_session.acts import ACTS, Act, NotAnAct, parse_act
 from sabot_session.needs import Need
 from sabot_session.outcomes import ActDone
@@ -31,7 +39,6 @@ from sabot_session.people import Presented
 from sabot_session.record import RecordReader
 from sabot_session.record_opening import rules_in_play
 from sabot_session.rows import NumberedRow
-from sabot_session.session import TableSession
 from sabot_table.errors import ImpossibleCards, RuleViolation, TableError
 from sabot_table.procedure import TableRole
 from sabot_table.ruleset import RuleSet, load
@@ -142,9 +149,32 @@ def table_for_acts(
     options: DeviceOptions,
     acting: ActingPerson,
     rules: str | None = None,
+) -> Iterator[TableFace]:
+    """A table for acts: that of the process that runs it, or one that runs for as long as acts are given.
+
+    It is under its own rules if no others are named; `ServiceRunning` if a process runs it under others.
+    """
+    private = is_emulator(find_device(state, options).url)  # such a device is in this process
+    running = None if private else running_service(state, options)
+    if running is None:
+        with own_table_for_acts(state, options, acting, rules) as own:
+            yield own
+        return
+    with AttachedTable(*running) as table:
+        if rules is not None and _load(rules).sha256 != table.rules.sha256:
+            raise ServiceRunning(f"process {running[1].pid} runs this table under {table.rules.name}")
+        yield table
+
+
+@contextmanager
+def own_table_for_acts(
+    state: CliContext,
+    options: DeviceOptions,
+    acting: ActingPerson,
+    rules: str | None = None,
     place: TablePlace | None = None,
 ) -> Iterator[RunningTable]:
-    """A table that runs for as long as acts are given; under its own rules if no others are named."""
+    """A table that runs in this process while acts are given; under its own rules if none are named."""
 
     def choose(record: Path | None) -> RuleSet:
         return _load(rules or _rules_of(record))
@@ -155,7 +185,7 @@ def table_for_acts(
 
 def give_acts(
     state: CliContext,
-    table: RunningTable,
+    table: TableFace,
     acting: ActingPerson,
     steps: Sequence[Step],
     timeout: float,
@@ -172,39 +202,30 @@ def give_acts(
     not_done: list[NumberedRow] = []
     for step in steps:
         kind = ACTS[step.name]
-        if step is not steps[0] and table.simulated is None and not _shows(acting, kind.ROLES):
+        if step is not steps[0] and not _simulated(table, acting) and not _shows(acting, kind.ROLES):
             break
         data = dict(step.data)
         if round_id is not None:
-            data |= table.run.read(partial(_open_about, step=step, round_id=round_id))
+            data |= open_about(table, step.name, round_id, step.data)
         need = _need_for(table, kind, data, round_id)
         act = _make(kind, data, need, round_id)
         credential = _credential(state, table, acting, kind, need)
-        before = table.record.newest()
         done = _give(table, act, need, credential)
-        _settle(table, timeout)
+        _settle(table, timeout, done.row)
         log.follow()
-        not_done += [
-            each
-            for each in table.record.rows(before)
-            if each.row.kind == "command_answered" and each.number > done.row
-        ]
-        needs = [each.words for each in table.run.needs()]
+        not_done += table.rows(done.row, "command_answered")
+        needs = [each.words for each in table.needs()]
         state.output.tell("act", None, act=step.name, row=done.row, needs=needs, ok=not not_done)
     printer.print(standing(table))
-    for words in [each.words for each in table.run.needs()][:1]:
+    for words in [each.words for each in table.needs()][:1]:
         printer.print(f"  next: {words}")
     return FAILED if not_done else OK
 
 
-def _open_about(session: TableSession, step: Step, round_id: int) -> dict[str, Any]:
-    return open_about(session, step.name, round_id, step.data)
-
-
-def _give(table: RunningTable, act: Act, need: Need | None, credential: object) -> ActDone:
-    seen = table.run.read(lambda session: session.cursor)
+def _give(table: TableFace, act: Act, need: Need | None, credential: object) -> ActDone:
+    seen = int(table.snapshot()["newest_row"])
     try:
-        return table.run.act(secrets.token_hex(8), None if need is None else need.id, seen, credential, act)
+        return table.act(secrets.token_hex(8), None if need is None else need.id, seen, credential, act)
     except RuleViolation as refused:
         raise AgainstTheRules(f"{refused.what} ({refused.clause})", refused.do) from refused
     except (TableError, ImpossibleCards) as error:
@@ -225,27 +246,20 @@ def _load(name: str) -> RuleSet:
         raise click.UsageError(str(error)) from None
 
 
-def _settle(table: RunningTable, timeout: float) -> None:
-    """Wait until the machine has answered everything that it was asked."""
+def _settle(table: TableFace, timeout: float, row: int = 0) -> None:
+    """Wait until the machine has answered everything that it was asked, up to a row of the record."""
     ends = time.monotonic() + timeout
-
-    def busy(session: Any) -> bool:
-        device = session.state.device
-        if session.state.stranger is not None:
-            return False  # a machine that is not this table's: nothing is sent to it
-        return not device.up or bool(device.survey) or bool(session.state.outbox)
-
-    while table.run.read(busy):
+    while (shown := table.snapshot())["newest_row"] < row or shown["device"]["busy"]:
         if time.monotonic() > ends:
             raise DeviceTimeout("the machine has not answered everything in time", None, "act")
         time.sleep(POLL_S)
 
 
 def _need_for(
-    table: RunningTable, kind: type[Act], data: Mapping[str, Any], round_id: int | None
+    table: TableFace, kind: type[Act], data: Mapping[str, Any], round_id: int | None
 ) -> Need | None:
     """The need that the act meets, if the table has it."""
-    for need in table.run.needs():
+    for need in table.needs():
         if kind.NAME not in need.acts:
             continue
         if any(
@@ -281,13 +295,23 @@ def _make(kind: type[Act], data: Mapping[str, Any], need: Need | None, round_id:
         raise click.UsageError(str(error)) from error
 
 
+def _simulated(table: TableFace, acting: ActingPerson) -> bool:
+    """Whether simulated people act at this table, and no others were asked for."""
+    if isinstance(table, AttachedTable):
+        return bool(table.about["simulated_people"]) and not acting.real_people
+    assert isinstance(table, RunningTable)
+    return table.simulated is not None
+
+
 def _credential(
-    state: CliContext, table: RunningTable, acting: ActingPerson, kind: type[Act], need: Need | None
+    state: CliContext, table: TableFace, acting: ActingPerson, kind: type[Act], need: Need | None
 ) -> object:
     roles = tuple(each for each in kind.ROLES if need is None or not need.roles or each in need.roles)
-    if table.simulated is not None:
-        keys = table_credentials(state, table.client, acting.floor_key)
-        made = keys(Role.FLOOR), keys(Role.SERVICE)
-        staff = table.simulated.staff(table.run, table.client.url, {}, *made)
-        return staff.credential(roles[0])
-    return show_credential(acting, roles)
+    if not _simulated(table, acting):
+        return show_credential(acting, roles)
+    if not isinstance(table, RunningTable):
+        return SimulatedRole(roles[0])
+    assert table.simulated is not None
+    keys = table_credentials(state, table.client, acting.floor_key)
+    made = keys(Role.FLOOR), keys(Role.SERVICE)
+    return table.simulated.staff(table.run, table.client.url, {}, *made).credential(roles[0])
