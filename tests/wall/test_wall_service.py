@@ -144,7 +144,7 @@ def test_one_tables_stream_tells_its_state_and_an_unknown_table_is_refused(wall:
 
 
 def test_a_wall_has_no_route_to_a_machine(wall: ServedWall) -> None:
-    """What a page can change is who has an alarm, and who is signed in."""
+    """What a page can change is who has an alarm, who is signed in, and which notes tables show."""
     posts = {
         route.path  # type: ignore[attr-defined]
         for route in wall.service.app.asgi.routes
@@ -152,5 +152,5 @@ def test_a_wall_has_no_route_to_a_machine(wall: ServedWall) -> None:
     }
     assert posts == {
         "/api/enter", "/api/invite", "/api/sign-in", "/api/sign-out",
-        "/api/alarms/take", "/api/alarms/give-back",
+        "/api/alarms/take", "/api/alarms/give-back", "/api/notes",
     }  # fmt: skip
