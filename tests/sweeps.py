@@ -70,7 +70,8 @@ def _grows(item: pytest.Item) -> bool:
     """Whether a test itself goes further in a full run."""
     test = getattr(item, "obj", None)
     tried = getattr(test, "is_hypothesis_test", False)
-    cuts = "CUT_EVERY" in getattr(getattr(test, "__code__", None), "co_names", ())
+    names = getattr(getattr(test, "__code__", None), "co_names", ())
+    cuts = "CUT_EVERY" in names or "CUT_EVERY_DEARLY" in names
     return tried or cuts or "amount" in getattr(item, "fixturenames", ())
 
 

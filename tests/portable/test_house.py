@@ -12,7 +12,7 @@ from house_signed import (
 )
 from key_board import KEY, NONCE, OTHER, Board
 from pair import BY_FLOOR, BY_SERVICE, SERVICE_PERSON, Pair
-from world import CUT_EVERY, HOST_ID
+from world import CUT_EVERY_DEARLY, HOST_ID
 
 from sabot_firmware.house_record import CELL, SECTORS, FlashHouseRecord
 from sabot_protocol import ticks
@@ -199,7 +199,7 @@ def test_a_damaged_record_lets_nobody_in_after_presence():
 
 def test_a_cut_anywhere_in_a_reset_never_lets_a_statement_count_twice():
     seen = set()
-    for steps in range(0, 4000, CUT_EVERY):
+    for steps in range(0, 4000, CUT_EVERY_DEARLY):
         board = bound()
         board.reset(RESET_0)
         power = board.fram.power

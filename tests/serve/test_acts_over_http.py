@@ -154,7 +154,12 @@ def test_a_person_relieves_the_simulated_dealer_who_then_deals_no_more(tmp_path:
     with served_table(tmp_path, simulated=EVERYBODY) as table, PageClient(table) as page:
         page.enter()
         table.wait(lambda found: len(found.rows("settle")) >= 1)
-        table.wait(lambda _: bool(page.sign_in().json()["deals"]))
+
+        def relieved(_: ServedTable) -> bool:
+            time.sleep(10 * PACE_S)  # a PIN is slow to check: not too often
+            return bool(page.sign_in().json()["deals"])
+
+        table.wait(relieved)
 
         def at_bets(found: ServedTable) -> bool:
             for need in found.needs():
