@@ -119,6 +119,49 @@ def setup_(
     return OK
 
 
+@floor.command("headquarters", epilog=example("sabot floor headquarters --site harbour --also hill"))
+@json_option
+@_site
+@click.option("--also", multiple=True, metavar="NAME", help="another site (repeatable)")
+@_stream
+@click.pass_obj
+def headquarters(
+    state: CliContext,
+    /,
+    site: str,
+    also: tuple[str, ...],
+    urls: tuple[str, ...],
+    seed: Path | None,
+    ca: Path | None,
+    replicas: int,
+    gigabytes: float,
+    days: int,
+) -> int:
+    """Create the stream of headquarters, which has the rows of several sites, or add sites to it.
+
+    Each site is a JetStream domain of the same name, and its servers are connected to those of headquarters.
+    '--server' is a server of headquarters.
+
+    Exit codes: 0 it is there, 1 refused, 2 usage.
+    """
+    from sabot_floor.connection import Servers, connect
+    from sabot_floor.streams import HEADQUARTERS_STREAM, set_up_headquarters
+
+    settings = _settings(replicas, gigabytes, days)
+
+    async def create() -> list[str]:
+        client = await connect(Servers(urls, seed, ca, "_INBOX_admin"), "headquarters", lambda: None)
+        try:
+            return await set_up_headquarters(client.jetstream(), [site, *also], settings)
+        finally:
+            await client.close()
+
+    added = asyncio.run(create())
+    words = f"{HEADQUARTERS_STREAM} sources {', '.join(added)}." if added else "Everything is there."
+    state.output.tell("set_up", words, added=added)
+    return OK
+
+
 @floor.command("archive", epilog=example("sabot floor archive --site harbour --to archive.db --replicas 1"))
 @json_option
 @_site

@@ -33,6 +33,7 @@ class Server:
     """One server of a site."""
 
     name: str
+    """Of all servers that are connected, also by leaf nodes, none has the same name."""
     port: int
     store: Path
     http_port: int | None = None
@@ -46,6 +47,11 @@ class Server:
     which is for tests on one computer."""
     sync: str = "always"
     domain: str | None = None
+    """The JetStream domain: a name for each casino of an operator, and one for headquarters."""
+    leaf_port: int | None = None
+    """Where servers of casinos connect to headquarters."""
+    headquarters: Sequence[str] = ()
+    """The addresses of headquarters' leaf ports, at a server of a casino; it must have a domain then."""
 
 
 def server_text(server: Server) -> str:
@@ -68,10 +74,37 @@ def server_text(server: Server) -> str:
     if server.cluster_port is not None:
         routes = ", ".join(f'"nats://127.0.0.1:{each}"' for each in server.routes)
         listen = f'  listen: "127.0.0.1:{server.cluster_port}"'
-        lines += ["cluster {", "  name: site", listen, f"  routes: [{routes}]", "}"]
+        lines += ["cluster {", f"  name: {server.domain or 'site'}", listen, f"  routes: [{routes}]", "}"]
+    lines += _leaf_lines(server)
     if server.users is not None:
         lines.append(f"include {json.dumps(server.users)}")
     return "\n".join(lines) + "\n"
+
+
+_CHANGES = ("CREATE", "UPDATE", "DELETE", "PURGE", "MSG.DELETE", "RESTORE", "SNAPSHOT")
+"""What headquarters may not do to a casino's streams."""
+
+
+def _leaf_lines(server: Server) -> list[str]:
+    """How casinos and headquarters are connected: rows pass by *sourcing* the stream, and nothing else."""
+    if server.leaf_port is not None:
+        return ["leafnodes {", f"  listen: {json.dumps(f'{server.host}:{server.leaf_port}')}", "}"]
+    if not server.headquarters:
+        return []
+    if not server.domain:
+        raise ValueError(f"server {server.name} is connected to headquarters and has no JetStream domain")
+    api = f"$JS.{server.domain}.API"
+    closed = ["sabot.>", "$KV.>"]
+    refused = [*closed, *(f"{api}.STREAM.{each}.>" for each in _CHANGES), f"{api}.CONSUMER.DURABLE.>"]
+    return [
+        "leafnodes {",
+        "  remotes: [{",
+        f"    urls: {json.dumps(list(server.headquarters))}",
+        f"    deny_exports: {json.dumps(closed)}",
+        f"    deny_imports: {json.dumps(refused)}",
+        "  }]",
+        "}",
+    ]
 
 
 def users_text(users: Mapping[str, tuple[str, Permissions]]) -> str:

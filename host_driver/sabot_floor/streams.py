@@ -1,22 +1,26 @@
 """The stream and the buckets of a site: their settings, and how they come to be (docs/floor.md)."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from nats.js import JetStreamContext
 from nats.js.api import (
     DiscardPolicy,
+    ExternalStream,
     KeyValueConfig,
     RetentionPolicy,
     StorageType,
     StreamConfig,
+    StreamSource,
 )
 from nats.js.errors import NotFoundError
 
-from sabot_floor.errors import StreamDiffers
+from sabot_floor.errors import BadName, StreamDiffers
 from sabot_floor.names import SiteNames, bucket_stream
 from sabot_floor.payloads import LARGEST, MOST_VALUE
 
+HEADQUARTERS_STREAM = "sabot_all_rows"
 DAY_S = 24 * 3600
 HEADERS = 16 * 1024
 
@@ -54,6 +58,45 @@ def rows_config(names: SiteNames, settings: StreamSettings) -> StreamConfig:
         allow_direct=True,
         duplicate_window=settings.duplicate_window_s,
     )
+
+
+def headquarters_config(sites: Sequence[str], settings: StreamSettings) -> StreamConfig:
+    """The stream of headquarters: it *sources* the rows of each site, whose JetStream domain has its name."""
+    external = {site: ExternalStream(api=f"$JS.{site}.API") for site in sites}
+    return StreamConfig(
+        name=HEADQUARTERS_STREAM,
+        retention=RetentionPolicy.LIMITS,
+        discard=DiscardPolicy.NEW,
+        max_bytes=settings.max_bytes,
+        max_age=settings.max_age_s,
+        max_msg_size=LARGEST + HEADERS,
+        storage=StorageType.FILE,
+        num_replicas=settings.replicas,
+        deny_delete=True,
+        deny_purge=True,
+        allow_direct=True,
+        sources=[StreamSource(name=SiteNames(site).stream, external=external[site]) for site in sites],
+    )
+
+
+async def set_up_headquarters(
+    js: JetStreamContext, sites: Sequence[str], settings: StreamSettings
+) -> list[str]:
+    """Create or extend the stream of headquarters; the sites that are new. No site is ever taken away."""
+    if not sites:
+        raise BadName("headquarters without a site", "Name each site.")
+    try:
+        there = (await js.stream_info(HEADQUARTERS_STREAM)).config
+    except NotFoundError:
+        await js.add_stream(headquarters_config(sites, settings))
+        return list(sites)
+    known = {each.name for each in there.sources or ()}
+    new = [site for site in sites if SiteNames(site).stream not in known]
+    if new:
+        added = headquarters_config(new, settings).sources or []
+        there.sources = [*(there.sources or ()), *added]
+        await js.update_stream(there)
+    return new
 
 
 async def set_up(js: JetStreamContext, names: SiteNames, settings: StreamSettings) -> list[str]:

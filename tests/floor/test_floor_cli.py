@@ -114,6 +114,23 @@ def test_setup_archive_and_release_work_with_a_server(
         assert process.wait(LONG_S) == 0
 
 
+def test_headquarters_are_set_up_and_sites_are_added(
+    server: Site, site_name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The sites need not be there yet: headquarters source them when they are."""
+    where = ["--server", server.urls[0], "--replicas", "1", "--gigabytes", "0.1"]
+    words = ["floor", "headquarters", *where, "--json"]
+    first, second = f"{site_name}-a", f"{site_name}-b"
+    for sites, added in (
+        (["--site", first], [first]),
+        (["--site", first, "--also", second], [second]),
+        (["--site", second], []),
+    ):
+        assert run([*words, *sites]) == 0
+        assert _said(capsys)[0]["added"] == added
+    assert run([*words, "--site", "Not a name"]) == 1
+
+
 def test_a_server_that_is_not_there_is_said(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["floor", "setup", "--site", "harbour", "--server", "nats://127.0.0.1:1"]) == 1
     said = capsys.readouterr().err

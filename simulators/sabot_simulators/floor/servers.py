@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 import urllib.request
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -132,19 +133,25 @@ class Site:
         tls: ServerTls | None = None,
         sync: str = "always",
         port: int | None = None,
+        domain: str | None = None,
+        leaf_port: int | None = None,
+        headquarters: Sequence[str] = (),
     ) -> None:
         routes = [free_port() for _ in range(nodes)] if nodes > 1 else []
         self.servers: list[RunningServer] = []
         for number in range(nodes):
             home = folder / f"n{number + 1}"
             made = Server(
-                name=f"n{number + 1}",
+                name=f"n{number + 1}" if domain is None else f"{domain}-n{number + 1}",
                 port=port + number if port else free_port(),
                 store=home / "store",
                 http_port=free_port(),
                 users=None if users is None else os.path.relpath(users, home),
                 tls=tls,
                 sync=sync,
+                domain=domain,
+                leaf_port=leaf_port,
+                headquarters=headquarters,
             )
             if routes:
                 others = [each for each in routes if each != routes[number]]
