@@ -1,8 +1,16 @@
 """The shoe half: pusher to shoe to exit tray.
 
-It deals stacks, one at a time, and ejects what is left. Every card is counted at the exit by its own shadow:
-as long as a card, with a gap before and after it. The shoe never retries: what is not as it must be stops it,
-and the round is void (`MD3 13.D`).
+It deals stacks, one at a time, and ejects what is left. The exit's sensor counts every card by its shadow,
+which must be as long as one card, with a gap before and after it. The shoe half never repeats a motion that
+failed: it calls ``stop``, and ``Dealing`` voids the open round (`MD3 13.D`).
+
+A deck goes through these states; ``sabot_protocol.modes.SHOE_STEPS`` has all steps and their causes:
+
+    EMPTY, LOADING, READY, ROUND_OPEN, then DISPENSING, STACK_WAITING, ROUND_OPEN for each stack,
+    then EJECTING, STUB_WAITING, and EMPTY or BLOCKED
+
+``Controller`` passes edges and the time, loads the shoe and notices that the stub was taken. ``Dealing``
+gives the commands of rounds and enters ROUND_OPEN. docs/recovery.md says what ends the state BLOCKED.
 """
 
 from sabot_firmware import machine_constants
@@ -57,30 +65,31 @@ PUSHER_WINDOW_US = machine_constants.PUSHER_US + SWITCH_MARGIN_US
 EXIT_WINDOW_US = roller_window_us(machine_constants.EXIT_UM)
 PURGE_WINDOW_US = roller_window_us(
     machine_constants.PITCH_UM + machine_constants.EXIT_UM
-)  # from wherever no sensor sees it
+)  # for a card that lies anywhere between shoe and exit
 LENGTH_WINDOW_US = roller_window_us(machine_constants.CARD_LENGTH_UM + LENGTH_TOLERANCE_UM)
 LANDING_US = roller_window_us(
     machine_constants.DEALT_UM - machine_constants.EXIT_UM - machine_constants.CARD_LENGTH_UM
 )
 LOOK_AGAIN_US = 800000  # how often the exit tray is checked while a stack waits
-PAUSE_EVERY = 3  # cards ejected while the other deck is shuffled
-PAUSE_US = 35000  # a garbage collection and what may delay it
+PAUSE_EVERY = 3  # cards between two pauses while the other deck is shuffled
+PAUSE_US = 35000  # length of such a pause: a garbage collection and what may delay it
 
 # Tuples are made once, because the path from an edge to an order allocates nothing
-TRAY_EMPTY = (READY, ROUND_OPEN)  # where nothing may lie in the exit tray
-EXIT_CLEAR = (READY, ROUND_OPEN, STACK_WAITING, STUB_WAITING)  # where no card may pass the exit
-CARDS_VISIBLE = (READY, ROUND_OPEN, STACK_WAITING)  # where the shoe must see the cards it has left
-ANY_BACK = -1  # cards on their way out may be of any deck
+TRAY_EMPTY = (READY, ROUND_OPEN)  # states in which nothing may lie in the exit tray
+EXIT_CLEAR = (READY, ROUND_OPEN, STACK_WAITING, STUB_WAITING)  # states in which no card may pass the exit
+CARDS_VISIBLE = (READY, ROUND_OPEN, STACK_WAITING)  # states in which the shoe's sensor must see cards left
+ANY_BACK = -1  # a value of ``back``: unproved cards on their way out may be of any deck
 
 
 class Shoe(MachineHalf):
     """Deals the deck that the pusher brought or that people laid in."""
 
     def __init__(self, hardware: Hardware, paced: "Callable[[], bool]") -> None:
-        """``paced`` says that a deck is being shuffled, and pauses must not depend on the board's garbage.
+        """``paced`` returns whether the shuffler half shuffles a deck now.
 
-        A pause that depended on it would reveal something of the shuffle. This half then pauses after fixed
-        cards, and the board may collect garbage in such a pause or when no stack is being dealt.
+        Meanwhile this half pauses after every third card, for a fixed time. The board may collect garbage in
+        such a pause, or when no stack is being dealt. A pause at the moment when the board needs one would
+        reveal something of the shuffle. At other times this half pauses when the board asks for it.
         """
         super().__init__(
             hardware,
@@ -92,11 +101,16 @@ class Shoe(MachineHalf):
             steps_of("ShoeState", SHOE_STEPS),
         )
         self._paced = paced
-        self._by_hand = False  # people may have taken cards out; at power-up the record says what was inside
-        self.missing = 0  # cards of a deck that came out short: one may lie between shoe and exit
-        self.short_deck = 0  # that deck; 0 if it is not known which
-        self.inspected = False  # a person said that none does: the next deck's count is a claim
-        self.cleared = False  # people had access: a card may stick in the path until another has passed
+        # False only in the self-test at power-up, where the persistent state says what was inside. Before any
+        # later self-test people may have taken cards out and overlooked one.
+        self._by_hand = False
+        # The next four survive power cuts, ``_reset`` and ``forget``
+        self.missing = 0  # how many cards did not come out of a deck; they may lie between shoe and exit
+        self.short_deck = 0  # the deck that they belong to; 0 if that is not known
+        self.inspected = False  # a person said that no card lies there: the next deck's count is a claim
+        # True does not mean that the path is free. People had access, or a block ended without its card:
+        # a card may stick in the path until another card has passed the exit.
+        self.cleared = False
         self.deal_permille = 1000  # average time of a card past the exit, against the nominal one
         self.faces = bytearray(machine_constants.BATCH_CAPACITY)  # as read at the exit, until the next deck
         self._reset(0, NOTHING, 0)
@@ -105,24 +119,30 @@ class Shoe(MachineHalf):
         self.deck = deck_id  # the deck in this half
         self.back = back  # the colour it must show
         self.cards = cards  # how many it has, as proved by the shuffler or claimed by who laid it in
-        self.claimed = False  # a person vouches for that number
-        self._purging = False
-        self._drawn = False  # the last card has left the shoe and has not come to the exit
-        self.dealt = 0  # cards counted at the exit since it was loaded
+        # ``inspected`` was set when the pusher brought the deck. ``Controller.whereabouts`` takes a deck for
+        # claimed also while ``cleared`` is set, and if it is dealt card by card.
+        self.claimed = False
+        self._purging = False  # this ejection is a purge
+        self._drawn = False  # the shoe's sensor became free, and the last card has not come to the exit
+        self.dealt = 0  # cards counted at the exit since it was loaded, without cover cards
         self.in_tray = 0  # how many of them lie in the exit tray
         self.stack = 0  # cards of the stack dealt last, also after it was taken
         self.cover_seen = False
         self.exposed = 0  # cards that came face up where that is no fault
         self.ran_out = False  # dealing stopped because the shoe is empty
-        self._open_faces = False  # dealt card by card: a cover card or a face is no fault
-        self._after = READY
+        self._open_faces = False  # laid in by hand, dealt card by card: a cover card or a face is no fault
+        self._after = READY  # the state after the dealt stack was taken
         for at in range(len(self.faces)):
             self.faces[at] = 255
 
     # -- called by the controller ---------------------------------------------------------------
 
     def load(self, deck_id: int, back: int, cards: int, now_us: int, after: int = READY) -> None:
-        """Push the stack on the shelf into the empty shoe."""
+        """Push the stack on the shelf into the empty shoe, then enter ``after``.
+
+        ``after`` is READY for a counted deck. It is UNPROVED for cards of unknown count that
+        ``empty_machine`` brings out.
+        """
         self._reset(deck_id, back, cards)
         if after == READY:
             self.claimed, self.inspected = self.inspected, False
@@ -131,20 +151,20 @@ class Shoe(MachineHalf):
         self._scheduler.start(self._push_deck(after), self._wait, now_us)
 
     def loaded_by_hand(self, deck_id: int, back: int, cards: int) -> None:
-        """People cut a batch and laid it in: its count is a claim until it has been dealt out."""
+        """Accept a batch that people cut and laid in: its count is a claim until it has been dealt out."""
         self._reset(deck_id, back, cards)
         self._open_faces = True
         self.enter(READY)
 
     def deal(self, cards: int, after: int, now_us: int) -> None:
-        """Deal so many cards as one stack into the empty exit tray, where it waits to be taken."""
+        """Deal so many cards as one stack into the empty exit tray; enter ``after`` when it was taken."""
         self._after = after
         self.ran_out = False
         self.enter(DISPENSING)
         self._scheduler.start(self._deal_stack(cards), self._wait, now_us)
 
     def eject(self, now_us: int) -> None:
-        """Eject and count all cards that are left."""
+        """Eject and count all cards that are left. From UNPROVED, a card with any back may pass."""
         if self.state == UNPROVED:
             deck_id, left = self.deck, self._cards_left()
             self._reset(deck_id, ANY_BACK, left)
@@ -152,31 +172,34 @@ class Shoe(MachineHalf):
         self._scheduler.start(self._eject_rest(), self._wait, now_us)
 
     def purge(self, now_us: int) -> None:
-        """Turn the roller far enough that a card anywhere between shoe and exit comes out."""
+        """Turn the roller far enough that a loose card anywhere between shoe and exit comes out."""
         self._reset(0, ANY_BACK, 0)
         self._purging = True
         self.enter(EJECTING)
         self._scheduler.start(self._eject_rest(), self._wait, now_us)
 
     def taken_out(self) -> None:
-        """The ejected cards were taken: the shoe is empty, unless a card is unaccounted for."""
+        """The ejected cards were taken: enter EMPTY, or BLOCKED if a card is missing."""
         self.forget()
         self.door_was_open = False
         self.enter(self.states.idle)
 
     def block(self, missing: int, deck_id: int) -> None:
-        """Note how many cards of a deck are unaccounted for. No deck is loaded until this is 0 again."""
+        """Set how many cards of a deck are missing. 0 ends the block; no deck is loaded before.
+
+        BLOCKED replaces EMPTY as this half's idle state: the half enters it where it would enter EMPTY.
+        """
         self.missing, self.short_deck = missing, deck_id if missing else 0
         self.states.idle = BLOCKED if missing else EMPTY
         if not missing and self.state == BLOCKED:
             self.enter(EMPTY)
 
     def forget(self) -> None:
-        """No deck is in this half any more."""
+        """No deck is in this half any more. A block and ``cleared`` remain."""
         self._reset(0, NOTHING, 0)
 
     def door_opened(self, place: str, cards: int) -> None:
-        """Stop, as both halves do. People who take the cards out may overlook one between shoe and exit."""
+        """Stop as the other half does, and set ``cleared``: people may overlook a card in the path."""
         self.cleared = True
         super().door_opened(place, cards)
 
@@ -212,7 +235,10 @@ class Shoe(MachineHalf):
     # -- motions --------------------------------------------------------------------------------
 
     def _self_test(self) -> "Steps":
-        """Home the pusher and turn the roller once: an overlooked card reaches the exit sensor."""
+        """Home the pusher; except at power-up, turn the roller as in a purge.
+
+        An overlooked card that is loose then reaches the exit's sensor, and the half stops.
+        """
         hardware, wait = self._hardware, self._wait
         by_hand, self._by_hand = self._by_hand, True
         if hardware.level(SHOE_DOOR) and not hardware.level(PUSHER_HOME):
@@ -231,7 +257,7 @@ class Shoe(MachineHalf):
         self._by_sensors()
 
     def _push_deck(self, after: int) -> "Steps":
-        """Push the stack from the store into the shoe and retract the pusher."""
+        """Push the stack from the shelf (sensor STORE) into the shoe and retract the pusher."""
         hardware, wait = self._hardware, self._wait
         if hardware.level(SHOE) or not hardware.level(STORE) or (self.cleared and hardware.level(EXIT)):
             return self.stop("pusher", "sensor_disagrees", 0)
@@ -260,7 +286,10 @@ class Shoe(MachineHalf):
         self.enter(after)
 
     def _deal_stack(self, cards: int) -> "Steps":
-        """Deal so many cards and stop the roller before the next card reaches the exit."""
+        """Deal so many cards, stop before the next one reaches the exit, and wait until they are taken.
+
+        If a shoe that is dealt card by card runs out of cards, the half enters STUB_WAITING instead.
+        """
         hardware, wait = self._hardware, self._wait
         yield from self._deal_cards(cards)
         if self.state == JAMMED:
@@ -298,16 +327,20 @@ class Shoe(MachineHalf):
         self.enter(STUB_WAITING)
 
     def _account(self) -> None:
-        """The shoe is out of cards: cards of its deck that are missing may lie between shoe and exit."""
-        missing = max(self.missing - self.in_tray, 0)  # what was looked for came out
-        short = max(self.cards - self.dealt, 1 if self._drawn else 0)
+        """The shoe is out of cards: block it if cards are missing, else end the block."""
+        missing = max(self.missing - self.in_tray, 0)  # before, less what came out now
+        short = max(self.cards - self.dealt, 1 if self._drawn else 0)  # of the deck that came out now
         if short > missing:
             self.block(short, self.deck)
         else:
             self.block(missing, self.short_deck)
 
     def _deal_cards(self, most: int) -> "Steps":
-        """Move and count cards past the exit into the empty tray; ejecting ends when no card comes."""
+        """Move and count at most ``most`` cards past the exit into the empty exit tray.
+
+        If no card comes in its window, ejecting ends, and so does dealing from an empty shoe that people
+        loaded (``ran_out``). In any other case that is a misfeed.
+        """
         hardware, wait = self._hardware, self._wait
         if hardware.level(EXIT_TRAY) or hardware.level(EXIT):
             return self.stop("exit_tray", "sensor_disagrees", 0)
@@ -325,7 +358,7 @@ class Shoe(MachineHalf):
                     return self.stop("exit", "sensor_disagrees", 1)
                 self.run(DEAL, FORWARD)
             late = yield wait.edge(EXIT, 1, PURGE_WINDOW_US if self._purging else EXIT_WINDOW_US)
-            if late and self._drawn and self.state == EJECTING:  # the last one is slow, or lies there
+            if late and self._drawn and self.state == EJECTING:  # the last one is slow, or lies in the path
                 late = yield wait.edge(EXIT, 1, PURGE_WINDOW_US)
             self._drawn = self._drawn and late
             if late and (self.state == EJECTING or (self._open_faces and not hardware.level(SHOE))):
@@ -343,14 +376,14 @@ class Shoe(MachineHalf):
             length_um = ticks.diff(hardware.travelled_um(DEAL), start_um)
             if late or abs(length_um - machine_constants.CARD_LENGTH_UM) > LENGTH_TOLERANCE_UM:
                 return self.stop("exit", "double_feed", 2)
-            self.cleared = False  # it would have met a card in the path
+            self.cleared = False  # a card that stuck in the path would have stopped this one
             took_us = ticks.diff(wait.at_us, began_us)
             self.time_card(DEAL, took_us)
             self.deal_permille += (
                 took_us * 1000 // machine_constants.CARD_LENGTH_UM - self.deal_permille
             ) // 16
             if seen == COVER:
-                self.cover_seen = True  # counted apart
+                self.cover_seen = True  # not a card of the deck
                 continue
             if self.dealt < len(self.faces):
                 self.faces[self.dealt] = face
@@ -365,7 +398,7 @@ class Shoe(MachineHalf):
         return self._hardware.pause_requested()
 
     def _may_pass(self, seen: int) -> bool:
-        """Whether a card that does not show the deck's back is allowed here."""
+        """Whether a card that does not show the deck's back may pass; counts exposed faces."""
         if self.back == ANY_BACK:
             return seen != NOTHING
         if not self._open_faces:
