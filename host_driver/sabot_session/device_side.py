@@ -1,7 +1,13 @@
-"""The machine as a session knows it: what its events and answers mean, and which request is next.
+"""The machine as a session knows it: what its events and answers change, and which request is next.
 
-`DeviceSide` keeps `DeviceState` true and decides the next request from the state alone. So a request that was
-refused, lost or never sent is decided again from the next state, and nothing is sent because of a past one.
+`DeviceSide` belongs to one `TableSession`, which calls it within its steps. It changes the session's state,
+does no input or output, and keeps no queue. `next_request` computes each request from the state and the table
+as they are now. So a request that was not executed is computed again if the state still asks for it.
+
+A refused request is the exception: `DeviceState.refused` holds the newest one, and `next_request` does not
+return it again until the next event, a new survey, or an act or answer that clears the field.
+
+What an event or answer means for the table, and the rows about it, is in `device_reports`.
 """
 
 from collections.abc import Callable
@@ -62,47 +68,55 @@ from sabot_table.procedure import TableProcedure
 from sabot_table.procedure.memory import PackState
 from sabot_table.procedure.vocabulary import DeviceUnit
 
-NAMES = {Back.RED: "red", Back.BLUE: "blue"}
+NAMES = {Back.RED: "red", Back.BLUE: "blue"}  # of a pack's back, as the table has it
 BACKS = {name: back for back, name in NAMES.items()}
-NO_LIMIT = 0xFFFF  # hours of a deck, as the device understands them
-NONCE_SIZE = 32
-MOST_STOPS = 3  # of the shuffler with the same pack, before somebody looks for a damaged card
+NO_LIMIT = 0xFFFF  # `deck_hours` for a deck without a time limit
+NONCE_SIZE = 32  # bytes
+MOST_STOPS = 3  # jams of the shuffler half in a row with one pack, before the floor looks for a damaged card
 GAME_NAME = 24  # characters the device keeps of a game's name
 COMPONENTS = tuple(f"component {each.value}" for each in Component)
 SURVEY = ("status", "decks", "game", "last_round", *COMPONENTS)
-FED_FROM = ("stacked", "discards", "shuffling")
-OVER = ("collecting", "voided")  # the round is over, its cards lie on the layout
-MAY_BE_VOIDED = (ShoeState.ROUND_OPEN, ShoeState.STACK_WAITING)
-CARDS_OUT = ("dealing", "counting", "drawing")
+"""The queries that ask the machine for its whole state, in this order."""
+FED_FROM = ("stacked", "discards", "shuffling")  # states of a pack in which it goes into the tray next
+OVER = ("collecting", "voided")  # states of the table: the round is over, its cards are not collected
+MAY_BE_VOIDED = (ShoeState.ROUND_OPEN, ShoeState.STACK_WAITING)  # `void_round` is allowed (docs/modes.md)
+CARDS_OUT = ("dealing", "counting", "drawing")  # states of the table: cards of the round come out
 AT_REST = (ShoeState.EMPTY, ShoeState.READY, ShoeState.BLOCKED)
 MAY_BE_EMPTIED = (ShufflerState.IDLE, ShufflerState.STORED, ShufflerState.UNPROVED)
+"""States of the shuffler half in which the machine allows `empty_machine` (docs/modes.md)."""
 STOPS_EMPTYING = (ShoeState.JAMMED, ShoeState.BLOCKED)
-"""States of the shoe in which the machine gives up emptying without a word."""
+"""States of the shoe half in which the machine ends `empty_machine` early and sends no `emptied` event."""
 SHOE_MAY_BE_EMPTIED = (ShoeState.EMPTY, ShoeState.READY, ShoeState.UNPROVED)
+"""The same for the shoe half."""
 
 
 class DeviceSide:
-    """What a table's state and its machine's state ask of the machine."""
+    """Follows the machine's state for one session, and computes the next request to the machine."""
 
     def __init__(
         self, state: SessionState, procedure: TableProcedure, nonce: Callable[[int], bytes], ways: DealingWays
     ) -> None:
+        """Work on ``state`` in place. ``nonce`` makes the host's nonce for a shuffle id."""
         self._state = state
         self._procedure = procedure
         self._nonce = nonce
         self._ways = ways
         self.cleared_at = 0
-        """The place of the fault that was cleared last."""
+        """The place of the fault that was cleared last; it says which half `fault_cleared` is about."""
 
     @property
     def device(self) -> DeviceState:
         """The machine's state."""
         return self._state.device
 
-    # -- what was told --------------------------------------------------------------------------
+    # -- what the machine told ------------------------------------------------------------------
 
     def link(self, up: bool, serial: str = "", memory_id: str = "", model: str = "") -> None:
-        """The link is up or down. Once it is up the machine is asked for everything."""
+        """Set whether the link is up. With ``up``, `next_request` asks the machine for its whole state again.
+
+        The session also calls this with the link still up, where the state it has may be out of date: after
+        lost events, a request whose outcome is unknown, a stop, service mode or a self-test.
+        """
         device = self.device
         device.up = up
         if up:
@@ -111,7 +125,10 @@ class DeviceSide:
             device.refused = ""
 
     def hear(self, told: Message) -> None:
-        """An event: the machine's state follows it."""
+        """Take an event into the machine's state. Any event allows a refused request again.
+
+        For `shuffle_committed` this draws the host's nonce, which the state keeps for `shuffle_with`.
+        """
         device = self.device
         device.refused = ""
         if isinstance(told, Booted):
@@ -161,7 +178,7 @@ class DeviceSide:
             device.game = GameState(told.method, told.decks, told.stack_cards, told.deck_hours, told.one_deck)
         elif isinstance(told, ShuffleCommitted):
             nonce = self._nonce(told.shuffle_id).hex()
-            # The device is bound to the newest one only.
+            # The device is bound to the newest commitment only.
             device.commitments = {told.deck_id: Commitment(told.shuffle_id, told.commitment.hex(), nonce)}
             device.commit_asked = 0
         elif isinstance(told, RoundEnded | RoundVoided):
@@ -176,20 +193,24 @@ class DeviceSide:
             device.emptying = False  # the answer to `empty_machine` may come after the event that ends it
 
     def emptying_ended(self) -> bool:
-        """Whether the machine brings nothing out any more: it is empty, or it stopped before it was."""
+        """Whether no more cards come out after `empty_machine`: the machine is empty, or it stopped early."""
         device = self.device
         stopped = device.shoe in STOPS_EMPTYING or device.shuffler == ShufflerState.JAMMED
         return stopped or (device.shoe == ShoeState.EMPTY and device.shuffler == ShufflerState.IDLE)
 
     def _doubt(self, *packs: int) -> None:
-        """These packs come out of the machine and may not have been played."""
+        """Note that these packs may leave the machine without being played.
+
+        Once such a pack lies outside, the floor must order another shuffle (`table_needs`). A pack stays in
+        doubt until the machine feeds it.
+        """
         self.device.doubtful = sorted({*self.device.doubtful, *packs})
 
     def _cleared(self, fault: int) -> None:
-        """One half's fault is gone. Both halves may have stopped for the same one."""
+        """Remove a fault of one half. If both halves stopped for the same fault, each has its own event."""
         outbox = self._state.outbox
         if outbox and outbox[0].name == ClearFault.NAME:
-            self.device.cleared_unanswered = fault  # the event came before the answer
+            self.device.cleared_unanswered = fault  # the event came before the answer to `clear_fault`
         for each in self.device.faults:
             if each.fault == fault:
                 self.device.faults.remove(each)
@@ -197,7 +218,10 @@ class DeviceSide:
                 return
 
     def clearing(self, fault: int) -> None:
-        """The device executed a request to clear a fault: the event of one half follows, or came before."""
+        """Take the answer that `clear_fault` was executed.
+
+        If the event `fault_cleared` has not come yet, mark one half's fault as being cleared.
+        """
         if self.device.cleared_unanswered != fault:
             waiting = [each for each in self.device.faults if each.fault == fault and not each.clearing]
             for each in waiting[:1]:
@@ -205,7 +229,10 @@ class DeviceSide:
         self.device.cleared_unanswered = 0
 
     def surveyed(self, answer: Message) -> None:
-        """An answer about the machine's state."""
+        """Take the answer to a survey's query about status, decks or game.
+
+        The caller removes the query from the survey, and takes the answers about versions and the last round.
+        """
         device = self.device
         if isinstance(answer, StatusReport):
             device.shoe, device.shuffler = answer.shoe, answer.shuffler
@@ -226,10 +253,15 @@ class DeviceSide:
                 answer.method, answer.decks, answer.stack_cards, answer.deck_hours, answer.one_deck
             )
 
-    # -- what is next ---------------------------------------------------------------------------
+    # -- the next request -----------------------------------------------------------------------
 
     def next_request(self) -> Request[Any] | None:
-        """The request that the state asks for; None if the machine has what it needs, or people must act."""
+        """The request to send next; None if there is nothing to ask, or people must act first.
+
+        The session calls this only while no other request waits for its answer. The order is: the survey, a
+        round that only the machine has open, the round in play, feeding a pack, revealing a shuffle. If the
+        first request found is the one that the machine refused, the result is None: later ones wait with it.
+        """
         if not self.device.up:
             return None
         if self.device.survey:
@@ -247,7 +279,10 @@ class DeviceSide:
         return request
 
     def _foreign_round(self) -> Request[Any] | None:
-        """A round that the machine has open and the table has not: people ended it without the machine."""
+        """Void a round that is open in the machine while the table has none: people ended it by hand.
+
+        If the machine refused that, the result is None and other requests go on.
+        """
         table, device = self._procedure.table, self.device
         if not device.open_round or table.memory.round is not None or device.shoe not in MAY_BE_VOIDED:
             return None
@@ -255,31 +290,35 @@ class DeviceSide:
         return None if device.refused == _key(void) else void
 
     def answer_unfit(self, request: Request[Any]) -> None:
-        """An answer that the rules have no place for: it is not asked again before something has changed."""
+        """Do not repeat a request whose answer the rules refused.
+
+        A query of the survey is dropped. Any other request counts as refused.
+        """
         if self.device.survey and self.device.survey[0].split()[0] == request.NAME:
             self.device.survey.pop(0)
         else:
             self.refused(request)
 
     def refused(self, request: Request[Any]) -> None:
-        """The device refused a request: it is not sent again before something has changed."""
+        """Note that the device refused a request. Only the newest one is kept; see the module's text."""
         self.device.refused = _key(request)
 
     def _of_round(self) -> Request[Any] | None:
+        """The next request for a round that the machine deals in stacks; other ways have their own."""
         table, device, progress = self._procedure.table, self.device, self._state.round
         playing = table.memory.round
         if playing is None or progress is None:
             return None
-        number, rests = playing.round_id, device.shoe == ShoeState.ROUND_OPEN
+        number, no_stack_asked = playing.round_id, device.shoe == ShoeState.ROUND_OPEN
         if table.state == "dealing":
             if not progress.opened:
                 return OpenRound(number, playing.pack_id)
             if not progress.closed:
                 return CloseBets(number, len(table.turns()))
             dealt = len(playing.stacks)
-            if rests and progress.stacks_asked == dealt:
+            if no_stack_asked and progress.stacks_asked == dealt:
                 return DispenseStack(number, dealt + 1)
-        elif table.state == "counting" and rests and not progress.end_asked and not playing.advice:
+        elif table.state == "counting" and no_stack_asked and not progress.end_asked and not playing.advice:
             return EndRound(number)
         elif table.state == "revealing" and progress.exposed_by is not None and not progress.must_type:
             if not progress.revealed:
@@ -291,6 +330,7 @@ class DeviceSide:
         return None
 
     def _of_feed(self) -> Request[Any] | None:
+        """For the pack to feed: ask for the commitment to a shuffle, then shuffle with the nonce."""
         pack = self.pack_to_feed()
         if pack is None or self.device.tray_seen_empty or self.device.commit_asked == pack.pack_id:
             return None
@@ -300,7 +340,7 @@ class DeviceSide:
         return ShuffleWith(committed.shuffle_id, bytes.fromhex(committed.nonce))
 
     def pack_to_feed(self) -> PackState | None:
-        """The pack that the shuffler half could take now; people lay it into the tray."""
+        """The pack that people may lay into the tray now, for the shuffler half; None if there is none."""
         table, device = self._procedure.table, self.device
         if device.shuffler != ShufflerState.IDLE or device.fed or device.emptying or table.state == "closed":
             return None
@@ -319,6 +359,7 @@ class DeviceSide:
         return waiting[0]
 
     def _waits(self, pack: PackState) -> bool:
+        """Whether a pack lies outside and may be fed: not held, known to the machine, its round over."""
         if pack.pack_id in self._state.holds:
             return False
         if pack.must_leave or not self.on_device(pack) or self.is_inside(pack) or self.stops_often(pack):
@@ -331,38 +372,46 @@ class DeviceSide:
         return over and progress is not None and progress.device_done
 
     def stops_often(self, pack: PackState) -> bool:
-        """Whether this pack stopped the shuffler so often in a row that the floor decides about it."""
+        """Whether this pack jammed the shuffler half `MOST_STOPS` times without a count in between."""
         return self.device.stops.get(pack.pack_id, 0) >= MOST_STOPS
 
     def on_device(self, pack: PackState) -> bool:
-        """Whether the machine knows this pack, with its back."""
+        """Whether this pack is registered in the machine with the same back."""
         return self.device.decks.get(pack.pack_id) == BACKS.get(pack.back)
 
     def is_inside(self, pack: PackState) -> bool:
         """Whether the pack is in one of the machine's halves."""
         return pack.pack_id in (self.device.in_shoe, self.device.in_shuffler)
 
-    # -- what people must be told ---------------------------------------------------------------
+    # -- for the session, its reports and its needs ---------------------------------------------
 
     def poll(self) -> Request[Any] | None:
-        """What is asked again and again: whether somebody has laid cards into the tray."""
+        """The query that the session repeats at each tick; None while there is none.
+
+        After the machine refused a shuffle because its tray was empty, the query asks for the tray's sensor
+        until cards lie there.
+        """
         waits = self.device.up and self.device.tray_seen_empty and self.pack_to_feed() is not None
         return Sensors() if waits else None
 
     def tray_covered(self, levels: int) -> bool:
-        """Whether the tray's sensor sees cards."""
+        """Whether the tray's sensor is covered, from ``levels`` of an answer to `sensors`."""
         return bool(levels >> Sensor.TRAY & 1)
 
     def in_turn(self) -> bool:
         """Whether the pack in the shoe may play the next round."""
         memory = self._procedure.table.memory
-        if self._ways.now() is not None:  # its turn was used when it came out of the machine
+        if self._ways.now() is not None:  # its delivery made it `last_pack`
             return self.device.in_shoe == memory.last_pack
         alternates = self._procedure.table.rules.cards.alternating and not memory.one_pack
         return self.device.in_shoe != memory.last_pack or not alternates
 
     def must_come_out(self) -> bool:
-        """Whether cards are inside that no one vouches for, or that may not be dealt."""
+        """Whether the floor must empty the machine, and the machine allows it now.
+
+        Reasons: cards inside are unproved, their pack must leave, the machine is set to another game, the
+        table does not know the pack in the shoe or its shuffle, or another pack has the turn.
+        """
         device, table = self.device, self._procedure.table
         if not self._ways.machine_serves() or self._on_its_way():
             return False
@@ -387,7 +436,11 @@ class DeviceSide:
         return pack is None or unseen or (not self.in_turn() and len(device.decks) > 1)
 
     def _on_its_way(self) -> bool:
-        """Whether a pack is just brought out, or lies in the shoe and waits for the floor's word."""
+        """Whether the cards inside belong to a pack that is being delivered or loaded.
+
+        That is: the request has no answer yet, a delivered pack lies in the shoe, or people laid the next
+        pack into the shoe and the floor has not confirmed it (`laid_in`).
+        """
         if any(each.name in ("deliver_deck", "load_shoe") for each in self._state.outbox):
             return True
         device, delivery = self.device, self._ways.delivery
@@ -398,7 +451,10 @@ class DeviceSide:
         return laid_in and pack is not None and delivery.is_ready(pack)
 
     def game_requests(self) -> list[Request[Any]]:
-        """What sets the machine to this table's game; nothing if it is, or if it has not said what it is."""
+        """The requests that set the machine to this table's game.
+
+        Empty if the machine is set to it, or has not answered yet to which game it is set.
+        """
         game, wanted = self.device.game, self.wanted_game()
         requests: list[Request[Any]] = []
         if game is None:
@@ -416,7 +472,11 @@ class DeviceSide:
         return requests
 
     def _wrong_on_shelf(self) -> bool:
-        """Whether the pack on the shelf has not the turn, so that the other one cannot be shuffled."""
+        """Whether the pack on the store shelf must come out between two rounds.
+
+        Either its cards are not the ones that the table knows as shuffled, or the other pack has the turn and
+        cannot be shuffled while the shelf is full.
+        """
         table, device = self._procedure.table, self.device
         if (
             device.shuffler != ShufflerState.STORED
@@ -428,7 +488,7 @@ class DeviceSide:
         others = [each for each in table.packs() if each is not pack]
         waiting = all(each.state in FED_FROM for each in others)
         if pack is None or pack.state not in ("shuffling", "shuffled"):
-            return True  # people have had its cards elsewhere meanwhile
+            return True  # the table has this pack elsewhere, so these cards are not the shuffled pack
         return waiting and not self._ways.delivery.has_turn(pack.pack_id)
 
     def wanted_game(self) -> GameState:
@@ -443,6 +503,7 @@ class DeviceSide:
 
 
 def _question(name: str) -> Request[Any]:
+    """The query for an entry of a survey."""
     if name.startswith("component"):
         return ComponentQuery(int(name.split()[1]))
     kinds: dict[str, type[Request[Any]]] = {
@@ -455,4 +516,5 @@ def _question(name: str) -> Request[Any]:
 
 
 def _key(request: Request[Any]) -> str:
+    """Name and body of a request, as `DeviceState.refused` keeps it."""
     return f"{request.NAME} {request.pack().hex()}"

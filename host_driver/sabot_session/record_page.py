@@ -15,51 +15,76 @@ HEAD = """\
      sabot_session/row_data.py. Do not edit. -->
 # The record of a table
 
-The record says what happened at one table, who did it, and how that is known. It is a SQLite file
-(`sabot_session.record`) that only its owner can read. From its rows alone every round can be reconstructed
-(`sabot_session.round_history`), and which pack is where (`sabot_session.custody`).
+The record says what happened at one table, who did it, and how that is known. The table's session writes it
+([session.md](session.md)). It is a SQLite file (`sabot_session.record`) with mode 0600: other users of the
+computer cannot read it. From its rows alone a program can reconstruct every round
+(`sabot_session.round_history`) and say where each pack is (`sabot_session.custody`).
 
-- A row is on disk before anything follows from it: WAL mode, `synchronous=FULL`.
+- The session commits the rows of an act, event or answer first. Only then does it show the new state or send
+  a request to the machine. The file is in WAL mode with `synchronous=FULL`, so a commit survives a power cut.
 - Rows are numbered from 1 without a gap. No row is changed or deleted; a correction is another row.
-- Rows, the saved session and accepted acts are written in one transaction.
-- An act has an id. A second act with the same id is refused (`ActRepeated`).
-- One program writes. A second one is refused by the name of the first (`RecordHeld`). Reading needs no lock.
-- A row has a known kind, the data of that kind, and an actor who can have done it. The record refuses any
-  other row (`BadRow`) and everything that was to be committed with it.
-- `null` in the data means *not known*: chips on the layout, cards that nobody told. A round with such data is
-  complete, and names what is not known.
-- A record that is opened under another inode (moved, or restored from a copy) gets another id and the row
-  `record_restored`. A copy that overwrites the file in place is not noticed by this, but by
-  the verifier ([evidence.md](evidence.md)).
-- Rows are chained by hashes, and each commit has a checkpoint signed by the table PC.
+- One transaction holds the new rows, the session's whole state for the next start, and the ids of their acts.
+  A transaction without new rows only replaces the state.
+- Each act of a person has an id. If an act comes again with an id that is on record, the session returns the
+  act's row and does nothing else. `SqliteRecord.commit` raises `ActRepeated` for such an id.
+- One program writes. A second one gets `RecordHeld`, which names the first. Reading needs no lock.
+- A row has a known kind, the data of that kind, and an actor of a role that the kind allows. For any other
+  row the record raises `BadRow` and writes nothing of the commit.
+- `null` in the data means *not known* (chips on the layout, cards that nobody told) or *does not apply*. It
+  never means *none*: a list that is known to be empty is `[]`. A round is complete also with data that is not
+  known.
+- The record keeps the device and inode number of its file. If they differ when a program opens it to write,
+  the record gets a new record id and the row `record_restored`. This happens after a move to another file
+  system and after a restore from a copy. A move within one file system changes neither number.
+- A copy that overwrites the file in place keeps the inode, so the record does not notice it. The verifier
+  finds it if the device's journal, the device or an anchor knows a later row ([evidence.md](evidence.md)).
+- Each row has a hash that includes the hash of the row before. Each commit with new rows has a checkpoint of
+  its newest row, signed by the table PC. The next checkpoint replaces it, except in the cases that
+  [evidence.md](evidence.md) lists as kept.
 
 ## When the record fails
 
 | error | what happened | what to do |
 | --- | --- | --- |
 | `RecordFull` | the disk is full; nothing of the commit was written | free space and repeat the act |
-| `RecordBusy` | another program kept the write lock; nothing was written | repeat the act |
-| `RecordHeld` | another program runs this table | use that program, or close it |
-| `RecordDamaged` | the file is no record, cannot be read, or misses rows | keep the file, restore a copy |
-| `RecordVersion` | an older or a newer program wrote the record | migrate it, or update the program |
+| `RecordBusy` | another program kept the write lock for 5 s; nothing was written | repeat the act |
+| `RecordHeld` | at opening: another program runs this table | use that program, or close it |
+| `RecordDamaged` | no record, unreadable, rows missing, or chain broken | keep the file, restore a copy |
+| `RecordVersion` | version 1, or a newer version than the program's | migrate it, or update the program |
+| `RecordMissing` | to read: there is no record at this place | open the table first |
+| `MigrationRefused` | a record of version 1 cannot be migrated now | end the round with the older program |
 | `RecordFailed` | any other error of disk or folder; nothing was written | check disk and rights |
 
-If the disk fails while it confirms a commit, the act is reported as failed. After a restart it may still be
-on record. Repeating it with the same id is safe: it is not done twice.
+`RecordFailed` is also the base class of the others.
 
-Version 1, which `sabot play` wrote earlier, is migrated (`sabot_session.record_migration`). A copy of the old
-file stays beside the new one. Its lines become rows `logged_before` of the program, because the older program
-authenticated nobody. An open round refuses migration. A record of version 2, which has no chain, gets one
-when it is opened.
+If the disk fails while it confirms a commit, the act is reported as failed. After a restart the act may still
+be on record. Repeating it with the same id is safe: an act that is on record is not done again.
+
+This program writes version 3. `sabot play` wrote version 1. A session that opens such a record migrates it
+(`sabot_session.record_migration`) and keeps a copy of the old file beside the new one. Each line of the old
+log becomes a row `logged_before`, whose actor is the program, because the older program authenticated nobody.
+While a round is open, migration is refused. Version 2 has no hash chain; the program that opens such a record
+to write adds the chain.
 
 ## Canonical bytes
 
 A row is stored as the bytes over which its hash is computed: JSON by RFC 8785, that is keys sorted,
-no blanks, UTF-8, and integers of at most 2^53 - 1. In this example only the page breaks the line:
+no blanks, UTF-8, and integers of at most 2^53 - 1. The line break in this example is not in the bytes:
 
 ```json
 """
 ACTORS = """
+| key | meaning |
+| --- | --- |
+| `act` | id of the act that the row records; `""` if no act of a person gave it |
+| `actor` | who did it: `person` (`""` for machine and program), `role`, and `how` the record knows it |
+| `at_s` | time by the table PC, UTC seconds |
+| `clause` | the clause that asks for it, such as `MD3 11.B`; `""` if none does |
+| `data` | the data of the row's kind |
+| `follows` | the machine's event that led to the row: `serial`, `memory_id`, `boot`, `number`; or `null` |
+| `kind`, `number` | the row's kind and its number in the record |
+| `round` | round id; 0 outside a round |
+
 ## Who did it
 
 | `how` | the record knows the actor by |
@@ -68,19 +93,32 @@ ACTORS = """
 | `badge_and_pin` | the person's badge, and the PIN |
 | `certificate_and_pin` | a certificate of the house ([credentials.md](credentials.md)), and the PIN |
 | `pin` | the PIN alone; dealers only |
-| `signed_in` | the dealer who is signed in at this table |
-| `sensed` | the machine; a button counts for the dealer who is signed in, and names the machine's event |
+| `signed_in` | the dealer who is signed in at this table, without another PIN |
+| `sensed` | a sensor; for a dealer: a button of the machine, and `follows` names the event of the press |
 | `simulated` | a simulated person at an emulated device |
-| `program` | the program itself, which stands for nobody |
+| `program` | the program itself, for no person |
 
-Floor and service are always known by key or badge and PIN, or are simulated. The dealer who saw a player's
-act records it.
+Floor and service are always known by key, badge or certificate with the PIN, or are simulated. A player is
+never an actor: the dealer who saw a player's act records it.
+
+A row with `signed_in` and an empty `act` is not a touch of the dealer. The session wrote it for the dealer
+because of something the machine told. Examples:
+
+- `collect`, when the machine feeds a round's cards from the tray;
+- `settle`, when the machine's reader has told the cards that the dealer exposed.
 
 ## Kinds of rows
 
 The kinds of the procedure have the names of its actions ([procedure.md](procedure.md)). A row `void` follows
 an irregularity that voids the round. `countersign`, `release` and `decide_dispute` name the row they answer,
-and belong to the same round. *Round* says whether a row belongs to a round.
+and belong to the same round.
+
+- *Done by* says which actors the record takes. *People* are dealer, floor and service; rule text and house
+  policy say which of them may act. *A button* is one of the machine's; the row's actor is the dealer who is
+  signed in.
+- *Round* says whether a row of this kind has a round id: always, never, or only if it belongs to a round.
+- The record does not list the commands to the machine. The device's journal does. No program writes
+  `command_sent` now. `command_answered` is written only for a request that failed with an error.
 
 | kind | what happened | done by | round | data |
 | --- | --- | --- | --- | --- |

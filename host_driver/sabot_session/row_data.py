@@ -1,7 +1,8 @@
 """The data of a row, as pydantic models. Which kind of row carries which model is in `row_kinds`.
 
 A model holds only integers, texts, flags, lists and models, so that its JSON has one canonical form. ``None``
-means *not known*, never *none*: a list that is known to be empty is empty.
+means *not known*, or that the field does not apply, such as hours that the rule text does not limit. It never
+means *none*: a list that is known to be empty is empty.
 """
 
 from enum import StrEnum
@@ -614,7 +615,7 @@ class PcSwapped(RowData):
 
 
 class RecordRestored(RowData):
-    """This file is not where it was begun: it was moved, or restored from a copy."""
+    """The file was moved, or restored from a copy: the record id and the number of rows before that."""
 
     before: Name  # record id
     rows: Count
@@ -661,7 +662,7 @@ class ShuffleRevealed(RowData):
 
 
 class CommandSent(RowData):
-    """A command went to the machine."""
+    """A command that went to the machine. No program writes this row now."""
 
     command: Name
     message: Name
@@ -676,7 +677,7 @@ class Unexplained(RowData):
 
 
 class CommandAnswered(RowData):
-    """What became of a command."""
+    """A request that the machine did not execute: its message name, and the error."""
 
     command: Name
     outcome: Said

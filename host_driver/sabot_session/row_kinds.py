@@ -217,8 +217,8 @@ KINDS = (
     RowKind("shuffle_committed", "the machine committed to a shuffle", PROGRAM, ANY, d.ShuffleCommitted),
     RowKind("shuffle_revealed", "a shuffle was revealed and checked", PROGRAM, ANY, d.ShuffleRevealed),
     RowKind("unexplained", "a report does not fit the table", ANYONE, ANY, d.Unexplained),
-    RowKind("command_sent", "a command went to the machine", PROGRAM, ANY, d.CommandSent),
-    RowKind("command_answered", "what became of a command", PROGRAM, ANY, d.CommandAnswered),
+    RowKind("command_sent", "a command went to the machine (not written now)", PROGRAM, ANY, d.CommandSent),
+    RowKind("command_answered", "the machine did not execute a request", PROGRAM, ANY, d.CommandAnswered),
     # the record itself
     RowKind("record_restored", "the file was moved, or is a restored copy", PROGRAM, TABLE, d.RecordRestored),
     RowKind("record_migrated", "an older record was taken over", PROGRAM, TABLE, d.RecordMigrated),
