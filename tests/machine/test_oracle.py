@@ -8,7 +8,7 @@ import pytest
 from rich.console import Console
 from tests.machine.tables import Judged, Table
 
-from sabot_firmware import hardware, shoe
+from sabot_firmware import hardware, shoe, shuffler
 from sabot_firmware.decks import AUTOMATED_SHOE, CARD_BY_CARD, MANUAL_SHOE
 from sabot_firmware.rounds import CORRECT
 from sabot_protocol.codec import enum_number
@@ -67,6 +67,23 @@ def test_a_copy_in_the_place_of_a_card_is_composition() -> None:
     table.play_round()
     stranger = table.machine.faults.happened[1].cards
     assert excuse_of(table, "composition").excuses[0].cards == stranger
+
+
+def test_composition_excuses_a_card_from_the_tray_and_none_from_elsewhere_in_the_machine() -> None:
+    """A shuffle that was broken off leaves cards in the tray for the next one: they were laid in before."""
+    table = Judged(4)
+    table.play_round()
+    oracle, now_us = table.oracle, table.machine.agenda.now_us
+    in_tray, later, inside = (PhysicalCard(7, hardware.RED, 300) for _ in range(3))
+    in_tray.laid_us = inside.laid_us = now_us - 1_000_000
+    later.laid_us = now_us + 1
+    table.machine.tray.append(in_tray)
+    oracle.report("shuffler_changed", (shuffler.FEEDING, 1))
+    excuse = oracle._laid_in(1, in_tray)
+    assert excuse is not None
+    assert (excuse.name, excuse.cards, excuse.from_us) == ("composition", (in_tray,), in_tray.laid_us)
+    assert oracle._laid_in(1, later) is not None
+    assert oracle._laid_in(1, inside) is None
 
 
 def test_a_card_laid_onto_a_stack_excuses_what_lies_in_the_tray_and_nothing_after_it() -> None:

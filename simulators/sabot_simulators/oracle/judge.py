@@ -94,8 +94,8 @@ class Oracle:
         self._method = 0
         self._game_cards = DECK_CARDS
         self._hours = DEFAULT_HOURS
-        self._fed_us = -1  # when the newest shuffle began, and the one before
-        self._fed_before_us = -1
+        self._fed_us = -1  # when the newest shuffle began
+        self._in_tray: list[PhysicalCard] = []  # at that moment
         self._fallen: list[Body] = []  # since the shoe began to deal or to eject
         self._stack: list[Body] = []  # of which that was a stack or a stub
         self._emptied: list[Body] = []  # since emptying began
@@ -193,7 +193,9 @@ class Oracle:
         if state in (shuffler.JAMMED, shuffler.STARTING):
             self._emptying = False  # broken off
         if state == shuffler.FEEDING:
-            self._fed_before_us, self._fed_us = self._fed_us, machine.agenda.now_us
+            now_us = self._fed_us = machine.agenda.now_us
+            drawn = [body for body in machine.feed_track.bodies if not body.lead_now(now_us)]  # this moment
+            self._in_tray = machine.tray + [card for body in drawn for card in body.cards]
             self._deck(deck_id).proof = None
             self._judge_hours(deck_id, "shuffle")
         elif state == shuffler.IDLE:
@@ -506,9 +508,9 @@ class Oracle:
         return self._tampered(deck, [], [card], "composition")[0]
 
     def _laid_in(self, deck_id: int, card: PhysicalCard) -> Excuse | None:
-        """The excuse for a card of another deck that was put into the tray for the newest shuffle."""
-        if card.laid_us <= self._fed_before_us:
-            return None  # it lay in the machine before
+        """The excuse for a card of another deck that lay in the tray for the newest shuffle."""
+        if card.laid_us < self._fed_us and not any(each is card for each in self._in_tray):
+            return None  # it lay elsewhere in the machine
         return Excuse("composition", deck_id, (card,), "laid into the tray", card.laid_us)
 
     def _replaced(self, card: PhysicalCard) -> Excuse | None:
