@@ -43,8 +43,8 @@ UNSEEN = {
         "which cards they are, never how many; and that the shoe is empty, if a deck that came out short was "
         "counted whole with another card in the place of the one in the path",
         "each card that is not of the deck, or that is missing from it",
-        "from the moment it was laid into the tray, if it lay there when this shuffle began or came later, or "
-        "from its exchange behind a closed door, until the deck is fed again",
+        "from the moment it was laid into the tray, if it lay there when this shuffle began or came later, "
+        "or from its exchange behind a closed door, until the deck is fed again",
     ),
     "laid_onto_a_stack": Unseen(
         "a card that a hand lays onto a stack that waits in the exit tray covers no sensor",
