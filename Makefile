@@ -51,8 +51,8 @@ serve: $(VENV)/.serve ## a table's pages: an emulated machine with simulated peo
 floor: $(VENV)/.test ## a site: NODES=1 or 3 NATS servers, twelve emulated tables with simulated people, archive and wall
 	@$(BIN)/python -m sabot_simulators.floor --nodes $(NODES)
 
-floor-chaos: $(VENV)/.test ## CHAOS=50 seeded runs on three servers: kills, pauses, power cuts; archive = journals?
-	$(BIN)/python -m sabot_simulators.floor.chaos --runs $(CHAOS)
+floor-chaos: $(VENV)/.test ## CHAOS=50 seeded runs on three servers: kills, pauses, power cuts; archive = journals? KIND=flip_bit alone
+	$(BIN)/python -m sabot_simulators.floor.chaos --runs $(CHAOS) $(if $(KIND),--kind $(KIND))
 
 bench-floor: $(VENV)/.test ## a floor of three servers: rows a second beside the bare publish rate, latency
 	$(BIN)/python -m sabot_simulators.floor.measure

@@ -17,6 +17,14 @@ def test_after_chaos_the_archive_is_the_union_of_the_journals(seed: int) -> None
     assert wrong == [], done
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["cut_network", "flip_bit"])
+def test_one_kind_of_chaos_on_one_server(kind: str) -> None:
+    done, wrong = run_seed(7, nodes=1, steps=1, kind=kind)
+    assert [each.split()[0] for each in done] == [kind]
+    assert wrong == []
+
+
 def test_the_comparison_finds_a_missing_row_and_a_changed_one(tmp_path: Path) -> None:
     table = WrittenTable(tmp_path / "pc", "t01")
     table.write(5)

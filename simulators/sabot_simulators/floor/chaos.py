@@ -2,8 +2,9 @@
 
 ``python -m sabot_simulators.floor.chaos --runs 50`` (``make floor-chaos``). Each seed starts three servers,
 written tables and an archive, and does things to them: servers are killed, paused, emptied; power is cut and
-writes are lost (a copy of the store from before); the stream is deleted; publishers and archive are
-killed. Then everything runs again, and the files are compared by SQLite alone.
+writes are lost (a copy of the store from before); a bit of a block file is flipped; the stream is deleted;
+the tables' network is cut; publishers and archive are killed. Then everything runs again, and the files are
+compared by SQLite alone.
 """
 
 import argparse
@@ -27,6 +28,7 @@ from sabot_floor.names import SiteNames
 from sabot_floor.publisher import TablePublisher
 from sabot_floor.streams import StreamSettings
 from sabot_floor.tasks import end_tasks
+from sabot_simulators.floor.cut_network import CutNetwork
 from sabot_simulators.floor.servers import Site
 from sabot_simulators.floor.written_table import WrittenTable
 
@@ -41,13 +43,19 @@ log = logging.getLogger("sabot.floor.chaos")
 class ChaosRun:
     """One seed."""
 
-    def __init__(self, seed: int, folder: Path, nodes: int = 3, steps: int = STEPS) -> None:
+    def __init__(
+        self, seed: int, folder: Path, nodes: int = 3, steps: int = STEPS, kind: str = ""
+    ) -> None:
+        """``kind`` is the only thing that happens; all kinds if it is empty."""
+        self._kind = kind
         self._random = random.Random(seed)
         self._folder = folder
         self._site = Site(folder / "site", nodes)
         self._nodes = nodes
         self._steps = steps
         self._servers = Servers(self._site.urls)
+        self._networks = [CutNetwork(each.server.port) for each in self._site.servers]
+        self._through = Servers(tuple(f"nats://127.0.0.1:{each.port}" for each in self._networks))
         window = self._random.choice((0.1, 2.0))
         self._settings = StreamSettings(nodes, max_bytes=128 * 1024**2, duplicate_window_s=window)
         self._tables = [WrittenTable(folder / f"pc{n}", f"t{n:02}", seed) for n in range(1, TABLES + 1)]
@@ -59,14 +67,21 @@ class ChaosRun:
     async def run(self) -> list[str]:
         """Do it; what is wrong afterwards. Nothing is wrong with an empty list."""
         with self._site:
+            for network in self._networks:
+                await network.join()
             self._start_archive()
             for each in self._tables:
                 self._start(each)
             acts = [
                 self._kill_server, self._pause_server, self._empty_server, self._power_cut_one,
                 self._power_cut_all, self._delete_stream, self._kill_publisher, self._kill_archive,
-                self._all_reconnect,
+                self._all_reconnect, self._cut_network, self._flip_bit, self._empty_while_behind,
             ]  # fmt: skip
+            acts = [each for each in acts if self._kind in ("", each.__name__.strip("_"))]
+            self._write()
+            late = await self._settle()  # what happens then happens to a floor that works
+            if late:
+                return [late]
             for _ in range(self._steps):
                 self._write()
                 await asyncio.sleep(self._random.random())
@@ -83,6 +98,8 @@ class ChaosRun:
             late = await self._settle()
             for key in list(self._tasks):
                 await self._end(key)
+            for network in self._networks:
+                await network.cut()
         self._store.close()
         found = [wrong for each in self._tables for wrong in compare(each, self._folder / "archive.db")]
         for each in self._tables:
@@ -96,7 +113,7 @@ class ChaosRun:
             each.write(self._random.randint(0, 40))
 
     def _start(self, table: WrittenTable) -> None:
-        publisher = table.publisher(SITE, self._servers)
+        publisher = table.publisher(SITE, self._through)
         self._tasks[table] = asyncio.create_task(_closing(publisher))
 
     def _start_archive(self) -> None:
@@ -201,6 +218,44 @@ class ChaosRun:
         self._write()
         await self._up()
 
+    async def _cut_network(self) -> None:
+        """Tables have no network for longer than the stream remembers messages."""
+        for each in self._networks:
+            await each.cut()
+        self._write()
+        await asyncio.sleep(self._settings.duplicate_window_s + 1 + self._random.random())
+        self._write()
+        for each in self._networks:
+            await each.join()
+
+    async def _flip_bit(self) -> None:
+        """One bit of a block file of the stream changes while its server is down."""
+        server = self._random.choice(self._site.servers)
+        server.kill()
+        blocks = sorted(server.server.store.rglob(f"*{SiteNames(SITE).stream}/msgs/*.blk"))
+        blocks = [each for each in blocks if each.stat().st_size]
+        if blocks:
+            path = self._random.choice(blocks)
+            data = bytearray(path.read_bytes())
+            data[self._random.randrange(len(data))] ^= 1 << self._random.randrange(8)
+            path.write_bytes(data)
+            self.done[-1] += f" of {len(data)} bytes"
+        self._write()
+        await self._up()
+
+    async def _empty_while_behind(self) -> None:
+        """One server starts with an empty disk while another is paused and misses what comes meanwhile."""
+        first, second = self._random.sample(self._site.servers, 2) if self._nodes > 1 else (None, None)
+        if first is None or second is None:
+            return
+        first.pause(True)
+        self._write()
+        await asyncio.sleep(self._random.random())
+        second.kill()
+        second.empty()
+        await self._up()
+        first.pause(False)
+
     async def _up(self) -> None:
         for each in self._site.servers:
             if not each.runs:
@@ -239,10 +294,12 @@ def compare(table: WrittenTable, archive: Path) -> list[str]:
     return found
 
 
-def run_seed(seed: int, nodes: int = 3, steps: int = STEPS) -> tuple[list[str], list[str]]:
+def run_seed(
+    seed: int, nodes: int = 3, steps: int = STEPS, kind: str = ""
+) -> tuple[list[str], list[str]]:
     """One run; what was done, and what is wrong afterwards."""
     with tempfile.TemporaryDirectory(prefix="sabot-chaos-") as folder:
-        made = ChaosRun(seed, Path(folder), nodes, steps)
+        made = ChaosRun(seed, Path(folder), nodes, steps, kind)
         return made.done, asyncio.run(made.run())
 
 
@@ -251,11 +308,12 @@ def main() -> None:
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("--runs", type=int, default=50)
     options.add_argument("--first", type=int, default=1)
+    options.add_argument("--kind", default="", help="the only thing that happens, such as flip_bit")
     chosen = options.parse_args()
     wrong = 0
     for seed in range(chosen.first, chosen.first + chosen.runs):
         begun = time.monotonic()
-        done, found = run_seed(seed)
+        done, found = run_seed(seed, kind=chosen.kind)
         wrong += bool(found)
         said = "; ".join(found) or "archive = journals"
         sys.stdout.write(f"{seed:4} {time.monotonic() - begun:5.0f} s  {said}  ({', '.join(done)})\n")
