@@ -19,7 +19,6 @@ from sabot_driver.journal import Journal
 from sabot_session.note_acts import ReadNote
 from sabot_session.record import SqliteRecord
 from sabot_session.record_opening import TableInPlay, open_record, rules_in_play
-from sabot_session.session_state import HeldPack, OpenDispute
 from sabot_table.errors import ImpossibleCards, WagerRefused
 from sabot_table.ruleset import load
 
@@ -118,27 +117,30 @@ def test_the_register_is_changed_by_the_floor_only(
     assert capsys.readouterr().out.count('"event": "person"') == 2
 
 
-def open_session() -> Any:
-    """What `open_about` reads of a session: two rounds, with something open about each."""
-    held = {3: HeldPack(4, 1, "fell"), 4: HeldPack(8, 2, "fell")}
-    state = SimpleNamespace(
-        holds=held,
-        disputes=[OpenDispute(6, 1, "wrong"), OpenDispute(7, 1, "wrong again")],
-        corrections=[],
-        countersign=[5, 9],
+def open_table() -> Any:
+    """What `open_about` reads of a table: two rounds, with something open about each."""
+    shown = {
+        "packs": [{"pack_id": 3, "held_round": 1}, {"pack_id": 4, "held_round": 2}],
+        "disputes": [{"row": 6, "round_id": 1}, {"row": 7, "round_id": 1}],
+        "corrections": [],
+        "countersign": [5, 9],
+    }
+    rounds = [SimpleNamespace(round_id=1 + (number > 7)) for number in range(1, 12)]
+    rows = [SimpleNamespace(number=number, row=each) for number, each in enumerate(rounds, 1)]
+    return SimpleNamespace(
+        snapshot=lambda: shown, rows=lambda after: [each for each in rows if each.number > after]
     )
-    return SimpleNamespace(state=state, round_of_row={5: 1, 9: 2}.__getitem__)
 
 
 def test_an_act_about_a_round_finds_what_is_open_about_it_and_nothing_of_another_round() -> None:
-    session = open_session()
-    assert open_about(session, "release", 2, {}) == {"pack_id": 4}
-    assert open_about(session, "countersign", 2, {}) == {"row": 9}
-    assert open_about(session, "countersign", 1, {"row": 5}) == {}
-    assert open_about(session, "hold", 1, {}) == {}
+    table = open_table()
+    assert open_about(table, "release", 2, {}) == {"pack_id": 4}
+    assert open_about(table, "countersign", 2, {}) == {"row": 9}
+    assert open_about(table, "countersign", 1, {"row": 5}) == {}
+    assert open_about(table, "hold", 1, {}) == {}
     with pytest.raises(SeveralOpen, match="2 rows"):
-        open_about(session, "decide_dispute", 1, {})
-    assert open_about(session, "decide_dispute", 1, {"row": 7}) == {}
+        open_about(table, "decide_dispute", 1, {})
+    assert open_about(table, "decide_dispute", 1, {"row": 7}) == {}
     for name, round_id, told in (
         ("decide_dispute", 2, {}),
         ("confirm_correction", 1, {}),
@@ -146,7 +148,7 @@ def test_an_act_about_a_round_finds_what_is_open_about_it_and_nothing_of_another
         ("release", 3, {}),
     ):
         with pytest.raises(NothingOpen):
-            open_about(session, name, round_id, told)
+            open_about(table, name, round_id, told)
 
 
 def test_hands_are_typed_in_a_line() -> None:
