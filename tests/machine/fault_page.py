@@ -80,7 +80,9 @@ BETWEEN: dict[str, tuple[str, str, tuple[str, ...]]] = {
         "before the 52nd insertion. If a person overlooks the card when clearing the half, the roller draws "
         "it first in the next shuffle. It is counted there. With its own deck the count is right; with the "
         "other deck its back stops the shuffle (`wrong_deck`). Until then the state `idle` says that the "
-        "half is empty, and it is not.",
+        "half is empty, and it is not. The same holds without any person if the entry's sensor dies just "
+        "before the last of 53 cards: that card leaves the tray unseen. The count of the chamber is right "
+        "then, and the next shuffle stops at its first card.",
         ("misfeed@tray", "slip@tray"),
     ),
     "Entry to insertion, 50 mm": (
