@@ -432,6 +432,8 @@ class Shuffler(MachineHalf):
             return self.stop("chamber", "sensor_disagrees", self.inserted)
         if self.counted() != self._expected:
             return self.stop("chamber", "count_wrong", self.inserted)  # MD3 5.B: that deck leaves
+        if hardware.level(INSERTION):  # one card more, which the entry's sensor has not seen
+            return self.stop("entry", "sensor_disagrees", 1)
         # The duration depends on the slots and must not show: wait until the padded time.
         padded_us = self._padded_us
         while padded_us < ticks.diff(self._scheduler.now_us, self._began_us):

@@ -80,9 +80,8 @@ BETWEEN: dict[str, tuple[str, str, tuple[str, ...]]] = {
         "before the 52nd insertion. If a person overlooks the card when clearing the half, the roller draws "
         "it first in the next shuffle. It is counted there. With its own deck the count is right; with the "
         "other deck its back stops the shuffle (`wrong_deck`). Until then the state `idle` says that the "
-        "half is empty, and it is not. The same holds without any person if the entry's sensor dies just "
-        "before the last of 53 cards: that card leaves the tray unseen. The count of the chamber is right "
-        "then, and the next shuffle stops at its first card.",
+        "half is empty, and it is not. A card that leaves the tray past a dead entry sensor comes to the "
+        "insertion's sensor: a deck is not proved while that is covered.",
         ("misfeed@tray", "slip@tray"),
     ),
     "Entry to insertion, 50 mm": (

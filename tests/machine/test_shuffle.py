@@ -45,6 +45,17 @@ def test_another_number_of_cards_is_counted_as_what_it_is_and_the_deck_leaves(ca
     assert table.refused("shuffle", deck_id) == "wrong_state"
 
 
+@pytest.mark.rule("MD3 5.B")
+def test_a_card_that_comes_past_a_dead_entry_sensor_is_found_at_the_insertion() -> None:
+    """52 of 53 cards were counted and called a deck; the last one lay in the path of a half called empty."""
+    table = Table(3, "dead_sensor@entry:53")
+    deck_id = table.shuffle(red(3, 53))
+    assert len(table.machine.stack()) == 52
+    assert table.named("deck_counted") == []
+    assert table.faults() == [("entry", "sensor_disagrees")]
+    assert not table.device.controller.whereabouts(deck_id)[0]
+
+
 def test_more_cards_than_fit_are_stopped() -> None:
     table = Table(3)
     table.device.run_until_idle()
