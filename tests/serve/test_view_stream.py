@@ -38,9 +38,11 @@ def test_all_of_it_first_then_what_changed_and_after_a_gap_all_again(page: PageC
     assert first["full"]
     assert {"head", "seats", "packs"} <= set(first["parts"])
     call_floor(table, "call-one")
-    cursor, then = newest(events)
-    assert not then["full"]
-    assert "table" in then["parts"]
+    told: set[str] = set()
+    while "table" not in told:  # the simulated people may still bring packs
+        cursor, then = newest(events)
+        assert not then["full"]
+        told = set(then["parts"])
     call_floor(table, "call-two")
     table.wait(lambda found: found.service.app.views.snapshot["newest_row"] == found.snapshot()["newest_row"])
     _, later = newest(page.events(after=cursor))
