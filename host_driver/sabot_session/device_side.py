@@ -81,7 +81,6 @@ FED_FROM = ("stacked", "discards", "shuffling")  # states of a pack in which it 
 OVER = ("collecting", "voided")  # states of the table: the round is over, its cards are not collected
 MAY_BE_VOIDED = (ShoeState.ROUND_OPEN, ShoeState.STACK_WAITING)  # `void_round` is allowed (docs/modes.md)
 CARDS_OUT = ("dealing", "counting", "drawing")  # states of the table: cards of the round come out
-AT_REST = (ShoeState.EMPTY, ShoeState.READY, ShoeState.BLOCKED)
 MAY_BE_EMPTIED = (ShufflerState.IDLE, ShufflerState.STORED, ShufflerState.UNPROVED)
 """States of the shuffler half in which the machine allows `empty_machine` (docs/modes.md)."""
 STOPS_EMPTYING = (ShoeState.JAMMED, ShoeState.BLOCKED)
