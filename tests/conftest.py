@@ -3,6 +3,8 @@
 import gc
 import os
 import signal
+import tempfile
+import zlib
 from pathlib import Path
 
 import pytest
@@ -13,6 +15,8 @@ from sabot_simulators.micropython import find_micropython
 pytest_plugins = ["tests.sweeps"]
 
 ROOT = Path(__file__).parent.parent
+MEMORY = Path("/dev/shm")
+ROOM = 2 << 30
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -20,8 +24,35 @@ def pytest_configure(config: pytest.Config) -> None:
 
     Such a shell has SIGINT ignored, and every child process inherits that.
     """
+    _keep_files_in_memory(config)
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def _keep_files_in_memory(config: pytest.Config) -> None:
+    """Temporary files are in memory where that has room: there the thousands of writes to disk take no time.
+
+    ``TMPDIR`` or ``--basetemp`` chooses another place.
+    """
+    if os.environ.get("TMPDIR") or config.getoption("basetemp") or not MEMORY.is_dir():
+        return
+    found = os.statvfs(MEMORY)
+    if found.f_bavail * found.f_frsize >= ROOM and not found.f_flag & (os.ST_NOEXEC | os.ST_RDONLY):
+        os.environ["TMPDIR"] = str(MEMORY)
+        tempfile.tempdir = None
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """In workers, files with slow tests come first, those of all folders mixed; the quick ones are last.
+
+    Tests of one folder are of one kind: some wait for programs, some compute. Mixed, they keep the cores
+    busy. The quick tests at the end let all workers finish at the same time.
+    """
+    if "PYTEST_XDIST_WORKER" not in os.environ:
+        return
+    slow = {item.path for item in items if item.get_closest_marker("slow") is not None}
+    items.sort(key=lambda item: (item.path not in slow, zlib.crc32(item.path.name.encode()), item.path))
 
 
 def pytest_collection_finish() -> None:

@@ -17,11 +17,17 @@ A test that loops asks the fixture ``amount`` how far to go::
 A portable test, which also runs on MicroPython and knows no fixture, cuts the power at every
 ``CUT_EVERY``-th step.
 
-A property that hypothesis tries is a sweep too: 10 examples, always the same, in the sample; 100, always
-others, in full.
+A property that hypothesis tries is a sweep too: 10 examples, always the same, in the sample; 50, always
+others, in full; 500 in a campaign.
 
-``--sweeps`` chooses: ``sample`` (the default), ``full``, or ``rest``. ``rest`` is all of ``full`` that
-``sample`` leaves out: the cases outside the sample, and tests that loop or try examples, at full length.
+Where many cases show the same, a full run has only some of them too, and a campaign has all::
+
+    @pytest.mark.sweep(every=61, full=4)
+    amount(20, full=100, campaign=400)
+
+``--sweeps`` chooses: ``sample`` (the default), ``full``, ``rest`` or ``campaign``. ``rest`` is all of
+``full`` that ``sample`` leaves out: the cases outside the sample, and tests that loop or try examples, at
+full length.
 """
 
 import os
@@ -30,11 +36,12 @@ from collections import defaultdict
 import pytest
 from hypothesis import settings
 
-SAMPLE, FULL, REST = "sample", "full", "rest"
+SAMPLE, FULL, REST, CAMPAIGN = "sample", "full", "rest", "campaign"
 
 
 settings.register_profile(SAMPLE, deadline=None, max_examples=10, derandomize=True)
-settings.register_profile(FULL, deadline=None)  # no test depends on how fast the machine is
+settings.register_profile(FULL, deadline=None, max_examples=50)  # no test depends on the machine's speed
+settings.register_profile(CAMPAIGN, deadline=None, max_examples=500)
 settings.load_profile(SAMPLE)
 
 
@@ -43,9 +50,12 @@ class Amount:
 
     def __init__(self, chosen: str) -> None:
         self.full = chosen != SAMPLE
+        self._campaign = chosen == CAMPAIGN
 
-    def __call__(self, sample: int, *, full: int) -> int:
-        """``sample`` in ``make test``, ``full`` in ``make test-full``."""
+    def __call__(self, sample: int, *, full: int, campaign: int | None = None) -> int:
+        """``sample`` in ``make test``, ``full`` in ``make test-full``, ``campaign`` with SWEEPS=campaign."""
+        if self._campaign and campaign is not None:
+            return campaign
         return full if self.full else sample
 
 
@@ -53,16 +63,16 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     """``--sweeps``."""
     parser.addoption(
         "--sweeps",
-        choices=(SAMPLE, FULL, REST),
+        choices=(SAMPLE, FULL, REST, CAMPAIGN),
         default=SAMPLE,
-        help="how much of the sweeps to run: a fixed sample, everything, or what the sample leaves out",
+        help="how much of the sweeps to run: a fixed sample, all, what the sample leaves out, or a campaign",
     )
 
 
 def pytest_configure(config: pytest.Config) -> None:
     """Have hypothesis try a fixed sample of examples, or all."""
     chosen = config.getoption("--sweeps")
-    settings.load_profile(SAMPLE if chosen == SAMPLE else FULL)
+    settings.load_profile(FULL if chosen == REST else chosen)
     os.environ["SABOT_SWEEPS"] = chosen  # the portable tests know no pytest
 
 
@@ -78,19 +88,20 @@ def _grows(item: pytest.Item) -> bool:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Deselect what this run leaves out."""
     chosen = config.getoption("--sweeps")
-    if chosen == FULL:
+    if chosen == CAMPAIGN:
         return
     seen: dict[str, int] = defaultdict(int)
     kept: list[pytest.Item] = []
     left: list[pytest.Item] = []
     for item in items:
         mark = item.get_closest_marker("sweep")
-        sampled = item.get_closest_marker("full") is None
+        sampled, in_full = item.get_closest_marker("full") is None, True
         if mark is not None:
             name = item.nodeid.partition("[")[0]
             sampled = seen[name] % int(mark.kwargs["every"]) == 0
+            in_full = sampled or seen[name] % int(mark.kwargs.get("full", 1)) == 0
             seen[name] += 1
-        wanted = sampled if chosen == SAMPLE else not sampled or _grows(item)
+        wanted = {SAMPLE: sampled, FULL: in_full, REST: in_full and (not sampled or _grows(item))}[chosen]
         (kept if wanted else left).append(item)
     if left:
         config.hook.pytest_deselected(items=left)

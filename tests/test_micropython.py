@@ -29,9 +29,10 @@ ALL = [(path.stem, name) for path in sorted(PORTABLE.glob("test_*.py")) for name
 def run_module(micropython: str, module: str, full: bool) -> tuple[dict[str, bool], str]:
     """Run one module's tests in one process: outcome by name, and everything it printed."""
     path = os.pathsep.join(["protocol", "firmware", "simulators", "tests/portable", ".frozen"])
+    sweeps = os.environ["SABOT_SWEEPS"] if full else "sample"
     ran = subprocess.run(
         [micropython, "-X", f"heapsize={HEAP}", "tests/portable/runner.py", module],
-        env={**os.environ, "MICROPYPATH": path, "SABOT_SWEEPS": "full" if full else "sample"},
+        env={**os.environ, "MICROPYPATH": path, "SABOT_SWEEPS": sweeps},
         capture_output=True,
         text=True,
         timeout=600,

@@ -42,7 +42,7 @@ def _sweeps() -> set[str]:
         for node in ast.walk(tree):
             if isinstance(node, ast.FunctionDef) and node.name.startswith("test_"):
                 marks = " ".join(ast.unparse(each) for each in node.decorator_list)
-                grows = "amount" in [each.arg for each in node.args.args]
+                grows = "amount: Amount" in [ast.unparse(each) for each in node.args.args]
                 if grows or "pytest.mark.sweep" in marks or "pytest.mark.full" in marks:
                     found.add(f"{path.name}::{node.name}")
     return found

@@ -101,8 +101,8 @@ class Shoe(MachineHalf):
             steps_of("ShoeState", SHOE_STEPS),
         )
         self._paced = paced
-        # False only in the self-test at power-up, where the persistent state says what was inside. Before any
-        # later self-test people may have taken cards out and overlooked one.
+        # False only in the self-test at power-up. Before any later self-test people may have taken cards out
+        # and overlooked one.
         self._by_hand = False
         # The next four survive power cuts, ``_reset`` and ``forget``
         self.missing = 0  # how many cards did not come out of a deck; they may lie between shoe and exit
@@ -235,18 +235,20 @@ class Shoe(MachineHalf):
     # -- motions --------------------------------------------------------------------------------
 
     def _self_test(self) -> "Steps":
-        """Home the pusher; except at power-up, turn the roller as in a purge.
+        """Home the pusher. If people may have overlooked a card, turn the roller as in a purge.
 
-        An overlooked card that is loose then reaches the exit's sensor, and the half stops.
+        An overlooked card that is loose then reaches the exit's sensor, and the half stops. At power-up the
+        roller turns if ``cleared`` is on record and no cards are known to be inside.
         """
         hardware, wait = self._hardware, self._wait
         by_hand, self._by_hand = self._by_hand, True
+        overlooked = by_hand or (self.cleared and not self.was_working)
         if hardware.level(SHOE_DOOR) and not hardware.level(PUSHER_HOME):
             hardware.push(False)
             late = yield wait.edge(PUSHER_HOME, 1, PUSHER_WINDOW_US)
             if late:
                 return self.stop("pusher", "switch_missed", 0)
-        if by_hand and not self.latched and self.occupied() is None:
+        if overlooked and not self.latched and self.occupied() is None:
             self.run(DEAL, FORWARD)
             late = yield wait.edge(EXIT, 1, PURGE_WINDOW_US)
             if not late:

@@ -29,8 +29,10 @@ VERDICTS = {
     "dropped": "dropped",
     "secret": "not revealed: its deck was not fed again yet",
     "not_kept": "reveal not kept here",
+    "lost": "never revealed: the machine was started anew before, and its seed is lost",
 }
 """Every verdict, in words."""
+MOST_MISSING = 20  # shuffles that are named one by one
 BEFORE = ("commitment", "nonce")
 """What must have been kept before the reveal, or it proves nothing."""
 
@@ -41,7 +43,7 @@ class AuditResult:
 
     shuffle_id: int
     verdict: str
-    """``proved``, ``wrong``, ``dropped``, ``secret`` (its deck was not fed again), or ``not_kept``."""
+    """One of `VERDICTS`."""
     wrong: list[str]
     deck_id: int | None
     faces: int = 0
@@ -57,8 +59,10 @@ def audit_shuffle(told: ShuffleStatements, serial: bytes | None, new_deck: bool 
             verdict = "wrong"
         elif told.value_of("drop") is not None:
             verdict = "dropped"
+        elif told.value_of("revealable") is not None:
+            verdict = "not_kept"
         else:
-            verdict = "secret" if told.value_of("revealable") is None else "not_kept"
+            verdict = "secret" if told.value_of("started anew") is None else "lost"
         return AuditResult(told.shuffle_id, verdict, wrong, deck_id)
     wrong += [
         f"no source has the {what} from before the reveal"
@@ -204,6 +208,13 @@ def verify_files(files: Sequence[Path]) -> verifier.Report | None:
         return verifier.verify(opened)
 
 
+def _missing(first: int, last: int, where: str) -> list[str]:
+    """What is said of shuffles that no source has: each, or if they are many, all in one line."""
+    if last - first >= MOST_MISSING:
+        return [f"shuffles {first} to {last}{where} are missing: no source has them"]
+    return [f"shuffle {number}{where} is missing: no source has it" for number in range(first, last + 1)]
+
+
 def _of_life(evidence: ShuffleEvidence, memory_id: bytes) -> str:
     """Which life of the device's memory a shuffle belongs to, for a person."""
     if memory_id not in evidence.lives:
@@ -218,8 +229,9 @@ def report_audit(output: Output, evidence: ShuffleEvidence, new_decks: bool, fil
     device = next(iter(evidence.serials.values()), None)
     several = len({told.memory_id for told in evidence.shuffles.values()}) > 1
     general = [
-        f"shuffle {number}{_of_life(evidence, life) if several else ''} is missing: no source has it"
-        for life, number in evidence.missing()
+        line
+        for life, first, last in evidence.missing()
+        for line in _missing(first, last, _of_life(evidence, life) if several else "")
     ]
     if len(serials) > 1:
         general.append("the files are of different devices: " + ", ".join(sorted(map(repr, serials))))

@@ -7,7 +7,7 @@ import io
 import json
 import logging
 import zipfile
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -29,17 +29,18 @@ from sabot_cli.output import OK, Output, plain, utc
 from sabot_cli.provenance import device_components
 from sabot_cli.written_files import CannotWrite, check_writable
 from sabot_driver import Client
-from sabot_driver.device_values import parse_wear
+from sabot_driver.device_values import name_of, parse_wear
 from sabot_driver.errors import SabotError
 from sabot_driver.journal_reader import read_commands, read_entries
 from sabot_driver.keyring import SIMULATORS
 from sabot_driver.private_files import open_new
 from sabot_driver.received_events import parse_entry
+from sabot_driver.roller_trends import trends
 from sabot_driver.serial_numbers import format_serial, parse_serial
 from sabot_driver.user_files import TABLE_RECORD, RecordTaken
 from sabot_protocol.host.capture import CaptureDamaged, read_capture
 from sabot_protocol.host.constructs import parse_frame, parse_payload
-from sabot_protocol.host.messages import BY_ID, Counters, Trace, Wear
+from sabot_protocol.host.messages import BY_ID, Counters, FaultRaised, RollerTimes, Trace, Wear
 from sabot_protocol.schema import COUNTERS
 from sabot_session.record import RecordReader
 from sabot_session.row_data import Identified
@@ -142,7 +143,8 @@ def bundle(state: CliContext, /, out: Path, options: DeviceOptions) -> int:
     """Gather what support needs in one archive.
 
     It has no keys, no host ids, and never the order of cards. Without the device it has what this computer
-    knows: the journal, and of the table's record what was done when, without cards and names.
+    knows: the journal, the wear that its events tell, and of the table's record the machine's components
+    and what was done when, without cards and names.
 
     Exit codes: 0 written, with or without the device; 1 the file cannot be written, 2 usage.
     """
@@ -159,6 +161,7 @@ def bundle(state: CliContext, /, out: Path, options: DeviceOptions) -> int:
                 _device_parts(parts, client, options.timeout)
                 journals = [state.user_files.journal(client.identity.serial, client.simulator)]
         except SabotError as error:
+            logging.getLogger("sabot.bundle").info("the device was not reached: %s", error)
             parts["device.json"] = {"not reached": redacted(str(error)), "error": type(error).__name__}
             output.tell(
                 "warning", f"[yellow]the device is not in the archive: {escape(str(error))}[/yellow]",
@@ -219,11 +222,13 @@ def _journal_parts(path: Path) -> dict[str, Any]:
     name = path.stem
     try:
         last = deque(read_entries(path), LAST_EVENTS)
+        wear = _told_wear(path)
         commands = read_commands(path)[-LAST_EVENTS:]
     except SabotError as error:
         return {f"journal-{name}.json": {"not read": redacted(str(error))}}
     parts: dict[str, Any] = {
         f"journal-{name}.json": [redacted(event_fields(parse_entry(each))) for each in last],
+        f"wear-{name}.json": wear,
         f"commands-{name}.json": [
             {
                 "number": each.number,
@@ -235,6 +240,23 @@ def _journal_parts(path: Path) -> dict[str, Any]:
         ],
     }
     return parts
+
+
+def _told_wear(path: Path) -> dict[str, Any]:
+    """Wear as far as the journal's events tell it: times at the rollers, and faults by their place."""
+    told = map(parse_entry, read_entries(path, message=FaultRaised.ID))
+    raised = [getattr(each, "message", None) for each in told]
+    places = Counter(name_of(each.place) for each in raised if isinstance(each, FaultRaised))
+    rollers = {
+        each.roller: {
+            "shuffles": len(each.means),
+            "first_ms": each.means[0] if each.means else None,
+            "last_ms": each.means[-1] if each.means else None,
+            "change_percent": each.change_percent,
+        }
+        for each in trends(read_entries(path, message=RollerTimes.ID))
+    }
+    return {"by": "events of the journal", "rollers": rollers, "faults": dict(places)}
 
 
 def _record_parts(state: CliContext, journals: Sequence[Path]) -> dict[str, Any]:

@@ -10,6 +10,7 @@ import click
 from rich.markup import escape
 from rich.table import Table as Shown
 
+from sabot_cli.at_table.lines_printer import fold_for
 from sabot_cli.cli_context import CliContext, json_option
 from sabot_cli.device_access import (
     DeviceOptions,
@@ -224,11 +225,8 @@ def tell_event(
     moment = (event.at or event.received).astimezone().strftime("%Y-%m-%d %H:%M:%S" if dated else "%H:%M:%S")
     words = " ".join(f"{name}={value}" for name, value in fields["fields"].items())
     style = "red" if isinstance(event.message, FaultRaised) else "bold"
-    output.tell(
-        "device_event",
-        f"{moment}  {event.boot_id}/{event.n:<5} [{style}]{event.name}[/{style}] {words}",
-        **fields,
-    )
+    text = fold_for(output, f"{moment}  {event.boot_id}/{event.n:<5} {event.name} {words}".rstrip())
+    output.tell("device_event", text.replace(event.name, f"[{style}]{event.name}[/{style}]", 1), **fields)
 
 
 def _newest(client: Client) -> int:

@@ -11,7 +11,7 @@ from rich.markup import escape
 
 from sabot_cli.cli_context import CliContext, json_option
 from sabot_cli.device_access import DeviceOptions, device_options, open_device, table_names
-from sabot_cli.help_text import example
+from sabot_cli.help_text import Group, example
 from sabot_cli.output import OK, NotVerified
 from sabot_cli.signing_keys import KEY_FILE, draw, opened, passphrase_option
 from sabot_cli.written_files import check_writable
@@ -59,7 +59,7 @@ class NothingCountersigned(NotVerified):
     """A checkpoint that the floor must not countersign; nothing was signed."""
 
 
-@click.group()
+@click.group(cls=Group)
 def evidence() -> None:
     """Verify, export, show and countersign what tables have written."""
 
@@ -101,7 +101,9 @@ _FILES = click.argument("files", nargs=-1, type=FILE)
 @click.option(
     "--anchor", "anchors", multiple=True, type=FILE, help="lines or checkpoints that the floor kept"
 )
-@click.option("--device-checkpoint", type=FILE, help="the newest checkpoint, as the device gave it")
+@click.option(
+    "--device-checkpoint", "checkpoints", multiple=True, type=FILE, help="a checkpoint as a device gave it"
+)
 @click.pass_obj
 def verify_command(
     state: CliContext,
@@ -111,7 +113,7 @@ def verify_command(
     pc_keys: tuple[str, ...],
     trust: tuple[str, ...],
     anchors: tuple[Path, ...],
-    device_checkpoint: Path | None,
+    checkpoints: tuple[Path, ...],
 ) -> int:
     """Find what was changed, removed or put back in journals and records.
 
@@ -124,13 +126,12 @@ def verify_command(
     with ExitStack() as stack:
         try:
             files_open, devices = verifier.open_files(_files(state, files, table), stack)
-            told = device_checkpoint or (devices[0] if devices else None)
             report = verifier.verify(
                 files_open,
                 [each.lower() for each in pc_keys],
                 [each for path in anchors for each in verifier.read_anchors(path, trust)],
                 [verifier.read_chain_key(path) for path in chain_keys],
-                None if told is None else verifier.read_device_anchor(told),
+                [verifier.read_device_anchor(path) for path in (*checkpoints, *devices)],
             )
         except verifier.Unreadable as error:
             raise EvidenceUnreadable(str(error)) from error
@@ -242,6 +243,7 @@ def ask_device(state: CliContext, /, options: DeviceOptions, out: Path) -> int:
             "index": told.index,
             "hash": told.hash.hex(),
             "tag": told.tag.hex(),
+            "event_hex": event.hex(),
         }
     with open_new(out) as file:
         file.write(json.dumps(kept).encode() + b"\n")

@@ -11,7 +11,7 @@ import click
 
 from sabot_cli.cli_context import CliContext, json_option
 from sabot_cli.floor_serve_command import serve
-from sabot_cli.help_text import example
+from sabot_cli.help_text import Group, example
 from sabot_cli.output import OK
 from sabot_driver.errors import SabotError
 
@@ -29,7 +29,7 @@ class FloorExtraMissing(SabotError):
     advice = "Install them: pip install 'sabot[floor]'."
 
 
-@click.group()
+@click.group(cls=Group)
 def floor() -> None:
     """Many tables of a site: their archive, keys, export."""
     try:

@@ -11,7 +11,7 @@ import click
 from rich.markup import escape
 
 from sabot_cli.cli_context import CliContext, json_option, verbose_option
-from sabot_cli.help_text import example
+from sabot_cli.help_text import Group, example
 from sabot_cli.house_device_commands import bind, reset, show
 from sabot_cli.output import OK
 from sabot_cli.people_commands import authorise, by_options
@@ -28,7 +28,7 @@ FILE = click.Path(dir_okay=False, path_type=Path)
 DAY_S = 86_400
 
 
-@click.group()
+@click.group(cls=Group)
 @verbose_option
 def house() -> None:
     """Certificates of people, signed by the house.

@@ -12,7 +12,7 @@ import click
 
 from sabot_cli.cli_context import CliContext, F, json_option, verbose_option
 from sabot_cli.device_commands import event_fields, tell_event
-from sabot_cli.help_text import example
+from sabot_cli.help_text import Group, example
 from sabot_cli.output import OK, utc
 from sabot_driver import LostEvents, ReceivedEvent
 from sabot_driver.journal_reader import read_entries, read_serial
@@ -33,7 +33,10 @@ CSV_COLUMNS = ("serial", "id", "received_utc", "device_utc", "boot", "n", "name"
 UNITS_S = {"s": 1, "min": 60, "h": 3600, "d": 86400}
 
 
-@click.group()
+NO_JOURNAL = "this computer has no journal; one begins when a program owns a device"
+
+
+@click.group(cls=Group)
 @verbose_option
 def journal() -> None:
     """What devices have told this computer, on disk."""
@@ -93,7 +96,7 @@ def show(state: CliContext, serial: str | None, table: str | None, file: Path | 
     """
     paths = _which(state, serial, table, file)
     if not paths and not state.output.as_json:
-        click.echo("this computer has no journal; one begins when a program owns a device")
+        click.echo(NO_JOURNAL)
     for path in paths:
         with open_journal(path) as opened:
             there = contents(opened)
@@ -137,15 +140,19 @@ def events(
     rows = csv.writer(sys.stdout) if as_csv else None
     if rows is not None:
         rows.writerow(CSV_COLUMNS)
-    for path in _which(state, serial, table, file):
+    paths, count = _which(state, serial, table, file), 0
+    for path in paths:
         told = read_serial(path)
         device = None if told is None else format_serial(told)
         for entry in read_entries(path, since):
+            count += 1
             event = parse_entry(entry)
             if rows is not None:
                 rows.writerow(_csv_row(device, event))
             else:
                 tell_event(state.output, event, dated=True, serial=device, id=event.id)
+    if not count and rows is None and not state.output.as_json:
+        click.echo(NO_JOURNAL if not paths else "no event since then" if since else "no event yet")
     return OK
 
 

@@ -7,7 +7,7 @@ import click
 
 from sabot_cli.cli_context import CliContext, verbose_option
 from sabot_cli.device_access import DeviceOptions, device_options, open_device
-from sabot_cli.help_text import example
+from sabot_cli.help_text import Group, example
 from sabot_cli.output import OK
 from sabot_cli.people_keys import KEY_FILE, give_key, person_credential
 from sabot_driver.errors import OwnerHeld
@@ -23,7 +23,7 @@ service_option = click.option("--service-key", type=KEY_FILE, help="service's ke
 pass_state = click.make_pass_decorator(CliContext)
 
 
-@click.group()
+@click.group(cls=Group)
 @verbose_option
 def key() -> None:
     """Whose keys a device has, and changing them."""

@@ -10,7 +10,7 @@ import click
 from rich.markup import escape
 
 from sabot_cli.cli_context import CliContext, json_option, verbose_option
-from sabot_cli.help_text import example
+from sabot_cli.help_text import Group, example
 from sabot_cli.output import OK, NotVerified
 from sabot_cli.signing_keys import KEY_FILE, opened, passphrase_option
 from sabot_cli.written_files import check_writable
@@ -43,7 +43,7 @@ def _told() -> Iterator[None]:
         raise NotBuilt(str(error), error.advice) from error
 
 
-@click.group("lab-package")
+@click.group("lab-package", cls=Group)
 @verbose_option
 def lab_package() -> None:
     """What a test laboratory needs of a build, in one signed archive.

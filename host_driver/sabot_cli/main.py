@@ -135,8 +135,11 @@ def run(arguments: Sequence[str] | None = None) -> int:
         return result if isinstance(result, int) else OK
     except click.exceptions.Exit as done:
         return done.exit_code
+    except click.exceptions.NoArgsIsHelpError as error:  # its message is the whole help
+        click.echo(error.format_message(), err=True)
+        return USAGE
     except click.UsageError as error:
-        told = _with_hint_at_table(error)
+        told = _in_our_words(error)
         if state.output.as_json:
             message = told.format_message()
             state.output.tell("error", error="UsageError", message=message, advice="", exit=USAGE)
@@ -160,8 +163,12 @@ def run(arguments: Sequence[str] | None = None) -> int:
         raise
 
 
-def _with_hint_at_table(error: click.UsageError) -> click.UsageError:
-    """The error; for an argument too many, also that this command takes a table's name by option."""
+def _in_our_words(error: click.UsageError) -> click.UsageError:
+    """The error. A number's type is not click's; an argument too many may be a table's name."""
+    told = error.format_message()
+    for clicks, ours in (("a valid integer range", "a whole number"), ("a valid float range", "a number")):
+        if clicks in told:
+            return click.UsageError(told.replace(clicks, ours), error.ctx)
     options = [] if error.ctx is None else [each for it in error.ctx.command.params for each in it.opts]
     if error.message.startswith("Got unexpected extra argument") and "--table" in options:
         return click.UsageError(f"{error.message}. A table is named with --table NAME.", error.ctx)

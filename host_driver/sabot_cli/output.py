@@ -1,6 +1,7 @@
 """What the command line says: for a person, or one JSON object a line."""
 
 import json
+import re
 import sys
 from contextlib import AbstractContextManager, nullcontext
 from datetime import UTC, datetime
@@ -8,7 +9,9 @@ from enum import Enum
 from typing import Any
 
 from rich.console import Console
+from rich.errors import MarkupError
 from rich.markup import escape
+from rich.text import Text
 
 from sabot_driver.errors import (
     AmbiguousDevice,
@@ -31,9 +34,12 @@ from sabot_driver.errors import (
     WrongDevice,
 )
 from sabot_flash.errors import BadImage, BoardBusy, NoApplication, NotWritten
-from sabot_serve.errors import ServiceGone, ServiceRunning
+from sabot_serve.errors import CredentialRefused, ServiceGone, ServiceRunning
 from sabot_session.errors import NotAuthenticated, PersonUnknown, RecordHeld
 
+SHOWN = "\n\t"
+OTHER_TAG = re.compile(r"(?<!\\)\[(?!/?(?:red|green|yellow|dim|bold|bold yellow)\])")
+"""What would begin a tag of rich that none of our texts has."""
 SCHEMA = 1
 """The version of the JSON objects; it rises when a field changes its meaning or goes away."""
 
@@ -50,7 +56,7 @@ _CODES: tuple[tuple[tuple[type[SabotError], ...], int], ...] = (
     ((WrongDevice, NotProvisioned, KeysLost, KeyMissing, KeyExposed, BadCredential), NOT_VERIFIED),
     ((VersionMismatch, JournalDamaged), NOT_VERIFIED),
     ((BadImage, NotWritten), NOT_VERIFIED),
-    ((NotAuthenticated, PersonUnknown, NotVerified), NOT_VERIFIED),
+    ((NotAuthenticated, PersonUnknown, CredentialRefused, NotVerified), NOT_VERIFIED),
     ((OwnerHeld, BoardBusy, RecordHeld, ServiceRunning), IN_PROGRESS),
     ((DeviceFaulted,), FAULT),
     ((NoDevice, PortBusy, PortDenied, LinkLost, DeviceTimeout, ServiceGone), NO_DEVICE),
@@ -82,10 +88,11 @@ class Output:
             said: dict[str, Any] = {"v": SCHEMA, "event": event, "at": utc(datetime.now(UTC))}
             if self.simulator is not None:
                 said["simulator"] = self.simulator
-            sys.stdout.write(json.dumps({**said, **fields}, ensure_ascii=False) + "\n")
+            line = json.dumps({**said, **fields}, ensure_ascii=False)
+            sys.stdout.write("".join(map(_json_character, line)) + "\n")
             sys.stdout.flush()
         elif text is not None:
-            self.console.print(text)
+            _print(self.console, text)
 
     def busy(self, text: str) -> AbstractContextManager[object]:
         """A spinner with a text for a person, as long as the context lasts; nothing in JSON."""
@@ -97,10 +104,36 @@ class Output:
         if self.as_json:
             self.tell("error", error=type(error).__name__, message=str(error), advice=error.advice, exit=code)
         else:
-            self.errors.print(f"[red]{escape(str(error))}[/red]")
+            _print(self.errors, f"[red]{escape(str(error))}[/red]")
             if error.advice:
-                self.errors.print(escape(error.advice))
+                _print(self.errors, escape(error.advice))
         return code
+
+
+def plain_text(text: str) -> str:
+    """A text that a terminal shows and does not obey: "?" for control characters but line ends.
+
+    Such are escape sequences, marks that turn the reading direction, and bytes that were no UTF-8.
+    """
+    if text.isprintable():
+        return text
+    return "".join(each if each.isprintable() or each in SHOWN else "?" for each in text)
+
+
+def _print(console: Console, text: str) -> None:
+    """Print a text with our own markup. A tag of any other name is shown, as whatever people wrote."""
+    safe = OTHER_TAG.sub(r"\\\g<0>", plain_text(text))
+    try:
+        console.print(safe)
+    except MarkupError:  # somebody wrote the end of a tag
+        console.print(Text(plain_text(text)))
+
+
+def _json_character(each: str) -> str:
+    """A character of a line of JSON; one that a terminal could obey is escaped, as JSON allows it."""
+    if each.isprintable():
+        return each
+    return json.dumps(each)[1:-1]
 
 
 def utc(moment: datetime) -> str:

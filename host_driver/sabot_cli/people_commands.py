@@ -6,10 +6,11 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import click
+from rich.markup import escape
 
-from sabot_cli.at_table.one_act import ActingPerson, read_pin, show_credential
+from sabot_cli.at_table.one_act import ActingPerson, read_new_pin, read_pin, show_credential
 from sabot_cli.cli_context import CliContext, json_option, verbose_option
-from sabot_cli.help_text import example
+from sabot_cli.help_text import Group, example
 from sabot_cli.output import OK
 from sabot_cli.people_keys import KEY_FILE
 from sabot_driver import Credential
@@ -24,6 +25,8 @@ F = TypeVar("F", bound=Callable[..., Any])
 ROLES = ("dealer", "floor", "service")
 SETUP = "setup"
 """Who made the first entry: there was nobody to authorise it."""
+HOUSE = "house "
+"""What the name of a house as the author of a change begins with; no person's id has a space."""
 pass_state = click.make_pass_decorator(CliContext)
 
 
@@ -33,7 +36,7 @@ class NotAuthorised(NotAuthenticated):
     advice = "The floor or service shows a key file or badge: --by-key FILE or --by-badge CODE, and the PIN."
 
 
-@click.group()
+@click.group(cls=Group)
 @verbose_option
 def people() -> None:
     """The people who may act at tables of this computer.
@@ -44,14 +47,18 @@ def people() -> None:
 
 
 def by_options(command: F) -> F:
+    """Who authorises a change, and ``--json``."""
+    return json_option(authority_options(command))
+
+
+def authority_options(command: F) -> F:
     """``--by-key``, ``--by-role``, ``--by-badge`` and ``--pin-stdin``: who authorises a change."""
     command = click.option("--pin-stdin", is_flag=True, help="read PINs from standard input, a line each")(
         command
     )
     command = click.option("--by-badge", metavar="CODE", help="the badge of who authorises it")(command)
     command = click.option("--by-role", type=click.Choice(["floor", "service"]), default="floor")(command)
-    command = click.option("--by-key", type=KEY_FILE, help="the key file of who authorises it")(command)
-    return json_option(command)
+    return click.option("--by-key", type=KEY_FILE, help="the key file of who authorises it")(command)
 
 
 def authorise(
@@ -96,7 +103,7 @@ def people_list(state: CliContext, /, everything: bool) -> int:
     for each in found:
         state.output.tell(
             "person",
-            _line(each),
+            escape(_line(each)),
             person=each.person,
             name=each.name,
             roles=sorted(each.roles),
@@ -132,7 +139,7 @@ def people_add(
     """
     with _open(state) as register:
         by = authorise(register, by_key, by_role, by_badge, pin_stdin)
-        pin = read_pin(ActingPerson(pin_stdin=pin_stdin), person)
+        pin = read_new_pin(ActingPerson(pin_stdin=pin_stdin), person)
         register.enrol(person, name, [TableRole(each) for each in roles], pin, by, int(time.time()))
     words = f"{person} is enrolled as {', '.join(roles)}"
     state.output.tell("enrolled", words, person=person, roles=list(roles), by=by)
@@ -157,9 +164,9 @@ def people_enrol(state: CliContext, /, file: Path, name: str, pin_stdin: bool) -
     shown = show_file(file, now_s)
     with HouseTrust(state.user_files.house) as house:
         house.prove(shown, now_s)
-        by = f"house {house.key[:16]}"
+        by = f"{HOUSE}{house.key[:16]}"
     roles = [TableRole(each) for each in shown.certificate.told["roles"]]
-    pin = read_pin(ActingPerson(pin_stdin=pin_stdin), shown.person)
+    pin = read_new_pin(ActingPerson(pin_stdin=pin_stdin), shown.person)
     with _open(state) as register:
         register.enrol(shown.person, name, roles, pin, by, now_s)
     words = f"{shown.person} is enrolled as {', '.join(roles)} by the house's certificate"
@@ -201,8 +208,12 @@ def people_key(
 def _first_or(
     register: PeopleRegister, by_key: Path | None, by_role: str, by_badge: str | None, pin_stdin: bool
 ) -> str:
-    """As `authorise`; before anybody holds a key or badge nobody can be asked, so the set-up goes on."""
-    if not any(each.keys or each.has_badge for each in register.people()):
+    """As `authorise`; before anybody holds a key or badge nobody can be asked, so the set-up goes on.
+
+    Somebody whom the house's certificate enrolled holds that certificate, and can be asked.
+    """
+    certified = {each.person for each in register.changes() if each.by.startswith(HOUSE)}
+    if not any(each.keys or each.has_badge or each.person in certified for each in register.people()):
         return SETUP
     return authorise(register, by_key, by_role, by_badge, pin_stdin)
 
@@ -264,10 +275,10 @@ def people_pin(
     with _open(state) as register:
         if forgotten:
             by = authorise(register, by_key, by_role, by_badge, pin_stdin)
-            register.set_pin(person, read_pin(asked, f"{person}, new"), by, int(time.time()))
+            register.set_pin(person, read_new_pin(asked, f"{person}, new"), by, int(time.time()))
         else:
             old = read_pin(asked, f"{person}, old")
-            register.change_pin(person, old, read_pin(asked, f"{person}, new"), int(time.time()))
+            register.change_pin(person, old, read_new_pin(asked, f"{person}, new"), int(time.time()))
     state.output.tell("pin", f"{person} has a new PIN", person=person)
     return OK
 
@@ -310,7 +321,7 @@ def people_changes(state: CliContext) -> int:
         at = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(each.at_s))
         state.output.tell(
             "change",
-            f"{at}  {each.by}: {each.person} {each.what}",
+            escape(f"{at}  {each.by}: {each.person} {each.what}"),
             at_s=each.at_s,
             by=each.by,
             person=each.person,

@@ -10,7 +10,7 @@ from rich.progress import Progress
 
 from sabot_cli.cli_context import CliContext, verbose_option
 from sabot_cli.device_access import DeviceOptions, device_options, open_device
-from sabot_cli.help_text import example
+from sabot_cli.help_text import Group, example
 from sabot_cli.output import OK
 from sabot_cli.people_keys import person_credential
 from sabot_cli.provenance import provenance
@@ -23,7 +23,7 @@ AT_ONCE = 128  # bytes of one answer
 ONE_A_BYTE = [bytes(byte >> shift & 1 for shift in range(7, -1, -1)) for byte in range(256)]
 
 
-@click.group()
+@click.group(cls=Group)
 @verbose_option
 def rng() -> None:
     """The device's randomness, for a laboratory."""

@@ -17,13 +17,13 @@ from sabot_cli.at_table.one_act import (
     table_for_acts,
 )
 from sabot_cli.at_table.round_text import money, round_lines, totals
-from sabot_cli.at_table.table_log import name_of
 from sabot_cli.cli_context import CliContext
 from sabot_cli.device_access import DeviceOptions
 from sabot_cli.help_text import example
 from sabot_cli.output import OK
 from sabot_cli.table_records import RecordOptions, read_record, record_options
 from sabot_session import row_data as d
+from sabot_session.countersigned_rows import name_of
 from sabot_session.record import RecordReader
 from sabot_session.round_export import round_json, rounds_csv
 from sabot_session.round_history import Round, RoundFilter, list_rounds, read_round
@@ -82,9 +82,8 @@ def rounds(
         state.output.tell("round", _line(each, backs), **round_json(each))
     pay, take, back = totals(found)
     void = sum(each.void is not None for each in found)
-    words = (
-        f"{len(found)} rounds, {void} void; paid {money(pay)}, taken {money(take)}, returned {money(back)}"
-    )
+    count = f"{len(found)} round{'' if len(found) == 1 else 's'}"
+    words = f"{count}, {void} void; paid {money(pay)}, taken {money(take)}, returned {money(back)}"
     state.output.tell(
         "rounds", words, rounds=len(found), void=void, paid_cents=pay, taken_cents=take, returned_cents=back
     )
@@ -157,7 +156,7 @@ ACTIONS = {
 @click.option(
     "--row",
     type=click.IntRange(1),
-    help="countersign, decide, confirm: the row; without it the only open one",
+    help="countersign, decide, confirm, decline: the row; without it the only open one",
 )
 @click.option("--note", help="release, countersign, decline: a note")
 @click.option("--surveillance", metavar="REF", help="decide: surveillance's reference")

@@ -8,6 +8,7 @@ import click
 from rich.markup import escape
 from rich.table import Table as Shown
 
+from sabot_cli.at_table.lines_printer import fold_for
 from sabot_cli.cli_context import CliContext, json_option
 from sabot_cli.help_text import example
 from sabot_cli.output import OK
@@ -41,10 +42,9 @@ def rules(state: CliContext, clauses: bool, name: str | None) -> int:
         for each in _clauses():
             if chosen is None or each["clause"].split()[0] == chosen.text:
                 tests += each["tests"]
-                text = f"{each['clause']}  ({each['duty']})  {escape(each['says'])}"
-                output.tell(
-                    "clause", text + "".join(f"\n    {escape(test)}" for test in each["tests"]), **each
-                )
+                text = fold_for(output, f"{each['clause']}  ({each['duty']})  {each['says']}")
+                shown = _by_file(each["tests"]) if output.console.is_terminal else each["tests"]
+                output.tell("clause", escape("\n    ".join([text, *shown])), **each)
         files = " ".join(dict.fromkeys(test.partition("::")[0] for test in tests))
         output.tell("run", f"to run them: .venv/bin/python -m pytest {files}", files=files.split())
         return OK
@@ -52,7 +52,7 @@ def rules(state: CliContext, clauses: bool, name: str | None) -> int:
         found = ruleset.load(name)
         output.tell(
             "ruleset",
-            f"{name:<40} {found.title}",
+            fold_for(output, f"{name:<40} {found.title}"),
             ruleset=name,
             title=found.title,
             ruleset_sha256=found.sha256,
@@ -86,6 +86,17 @@ def odds(state: CliContext, name: str, decks: int | None, wager: str | None) -> 
     if not state.output.as_json:
         state.output.console.print(shown)
     return OK
+
+
+def _by_file(tests: list[str]) -> list[str]:
+    """The tests of a clause, by file: both names in one line are wider than a terminal."""
+    files: dict[str, list[str]] = {}
+    for test in tests:
+        file, _, name = test.partition("::")
+        files.setdefault(file, []).append(name)
+    return [
+        line for file, names in files.items() for line in (file, *(f"  {name}" for name in names if name))
+    ]
 
 
 def _clauses() -> list[dict[str, Any]]:

@@ -25,10 +25,7 @@ from sabot_serve.errors import ServiceRunning
 from sabot_serve.service_client import ServiceClient
 from sabot_serve.service_file import ServiceAddress, ServiceFile, find_service
 from sabot_serve.table_people import ServedPeople
-from sabot_session.acts import Act
 from sabot_session.asyncio_session import AsyncSession
-from sabot_session.needs import Need
-from sabot_session.outcomes import ActDone
 from sabot_session.people import PeopleRegister
 from sabot_session.session import TableSession
 from sabot_session.threaded_session import ThreadedSession
@@ -49,23 +46,6 @@ STAFF = "sabot.table_staff"
 """The group of entry points by which the simulators offer simulated people."""
 PACE_S = 1.5
 ROLES = [str(each) for each in (TableRole.DEALER, TableRole.FLOOR, TableRole.SERVICE)]
-
-
-class _Attended:
-    """The session as simulated people use it."""
-
-    def __init__(self, run: ThreadedSession) -> None:
-        self._run = run
-
-    def needs(self) -> list[Need]:
-        return self._run.needs()
-
-    def act(self, act_id: str, need_id: str | None, seen: int, credential: object, act: Act) -> ActDone:
-        return self._run.act(act_id, need_id, seen, credential, act)
-
-    def dealer(self) -> str | None:
-        dealer = self._run.read(lambda session: session.state.dealer)
-        return None if dealer is None else str(dealer.person)
 
 
 @dataclass(frozen=True)
@@ -275,7 +255,7 @@ def _serve(
     if staff is not None and shown is not None and staffing.simulated:
         key = simulators_key(state, client)
         wagers = every_wager(rules)
-        attending = staff(_Attended(run), client.url, key, wagers, staffing.simulated, staffing.pace_s)
+        attending = staff(run, client.url, key, wagers, staffing.simulated, staffing.pace_s)
         stack.callback(attending.close)
     metrics = ""
     if level is not None:

@@ -8,6 +8,7 @@ import sqlite3
 from collections.abc import Iterable, Mapping
 from contextlib import closing
 from dataclasses import dataclass, field
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from sabot_driver.errors import SabotError
 from sabot_driver.serial_numbers import parse_serial
 from sabot_protocol.errors import FieldError
 from sabot_protocol.host.messages import (
+    Booted,
     DropReason,
     GapReason,
     ShuffleCommitted,
@@ -30,6 +32,8 @@ from sabot_session.row_kinds import data_of
 
 UNKNOWN_LIFE = b""
 """The life of a source that does not tell the memory id."""
+LARGEST = {"deck": 0xFFFFFFFF, "cards": 0xFFFF}
+"""The largest numbers that a device can tell."""
 REVEAL = " (reveal)"  # marks what was told only once the order was no secret any more
 
 
@@ -49,7 +53,13 @@ class ShuffleStatements:
     statements: dict[str, dict[str, Any]] = field(default_factory=dict)
 
     def add(self, what: str, value: Any, source: str) -> None:
-        """Add one statement of one source. A source that gives two values contradicts itself."""
+        """Add one statement of one source. A source that gives two values contradicts itself.
+
+        `BadEvidence` for a number that no device tells.
+        """
+        most = LARGEST.get(what)
+        if most is not None and not 0 <= value <= most:
+            raise BadEvidence(f"{source}: shuffle {self.shuffle_id} cannot have the {what} {value}")
         by = self.statements.setdefault(what, {})
         if source in by and by[source] != value:
             source += " (again)"
@@ -95,7 +105,9 @@ class ShuffleEvidence:
         self.lost_events = 0
 
     def shuffle(self, shuffle_id: int, memory_id: bytes = UNKNOWN_LIFE) -> ShuffleStatements:
-        """The statements about one shuffle of one life."""
+        """The statements about one shuffle of one life; `BadEvidence` for a number that no shuffle has."""
+        if not 0 <= shuffle_id <= LARGEST["deck"]:
+            raise BadEvidence(f"no shuffle has the number {shuffle_id}")
         if memory_id and memory_id not in self.lives:
             self.lives.append(memory_id)
         return self.shuffles.setdefault((memory_id, shuffle_id), ShuffleStatements(shuffle_id, memory_id))
@@ -105,15 +117,17 @@ class ShuffleEvidence:
         places = {memory_id: place for place, memory_id in enumerate([*self.lives, UNKNOWN_LIFE])}
         return [self.shuffles[key] for key in sorted(self.shuffles, key=lambda key: (places[key[0]], key[1]))]
 
-    def missing(self) -> list[tuple[bytes, int]]:
-        """Life and number of shuffles that no witness knows of, between the first and the last of a life."""
+    def missing(self) -> list[tuple[bytes, int, int]]:
+        """Shuffles that no witness knows of, between the first and the last of a life: life, first, last.
+
+        A forged number may leave out almost all numbers there are, so they are ranges.
+        """
         if not self.complete:
             return []
         found = []
         for life in [*self.lives, UNKNOWN_LIFE]:
-            known = {number for memory_id, number in self.shuffles if memory_id == life}
-            if known:
-                found += [(life, n) for n in range(min(known), max(known)) if n not in known]
+            known = sorted(number for memory_id, number in self.shuffles if memory_id == life)
+            found += [(life, one + 1, next_ - 1) for one, next_ in pairwise(known) if next_ > one + 1]
         return found
 
     def join_lives(self) -> None:
@@ -159,9 +173,9 @@ class ShuffleEvidence:
                 ).fetchall()
         except sqlite3.Error as error:
             raise BadEvidence(f"{path}: {error}") from error
-        if "serial" in meta:
-            self.serials[source] = bytes(meta["serial"])
         try:
+            if "serial" in meta:
+                self.serials[source] = bytes(memoryview(meta["serial"]))
             for memory_id, is_gap, message, body, gap_size in events:
                 if not is_gap:
                     self.add_event(message, body, source, bytes(memory_id))
@@ -171,7 +185,7 @@ class ShuffleEvidence:
                 if message == ShuffleWith.ID and outcome == "done":
                     begun = ShuffleWith.unpack(body)
                     self.shuffle(begun.shuffle_id, bytes(memory_id)).add("nonce", begun.nonce, source)
-        except FieldError as error:
+        except (FieldError, TypeError, ValueError) as error:
             raise BadEvidence(f"{path}: {error}") from error
         if not self.lost_events:
             self.complete.append(source)
@@ -201,6 +215,8 @@ class ShuffleEvidence:
                         shuffle_of[data.pack_id] = (memory_id, data.shuffle_id)
                     case d.RoundOpened() if data.pack_id in shuffle_of:
                         played[each.row.round_id] = shuffle_of[data.pack_id]
+                    case d.MachineStarted():
+                        self._started_anew(memory_id, source)
                     case d.ShuffleRevealed():
                         self._add_revealed_row(data, source)
                     case d.Exposed() if each.row.kind == "cards_read" and each.row.round_id in played:
@@ -233,6 +249,14 @@ class ShuffleEvidence:
         elif message == ShuffleRevealable.ID:
             number = ShuffleRevealable.unpack(body).shuffle_id
             self.shuffle(number, memory_id).add("revealable", True, source)
+        elif message == Booted.ID:
+            self._started_anew(memory_id, source)
+
+    def _started_anew(self, memory_id: bytes, source: str) -> None:
+        """The device never stores a seed: what this source told of before is revealed now or never."""
+        for told in self.shuffles.values():
+            if told.memory_id == memory_id and source in told.statements.get("commitment", {}):
+                told.add("started anew", True, source)
 
     # -- the device -----------------------------------------------------------------------------
 
@@ -259,7 +283,7 @@ class ShuffleEvidence:
                 said = json.loads(line)
                 if isinstance(said, dict):
                     self._line(said, source, hands)
-            except (ValueError, KeyError, TypeError) as error:
+            except (ArithmeticError, LookupError, RecursionError, TypeError, ValueError) as error:
                 raise BadEvidence(f"{source}, line {number}: {error!r}") from error
         for shuffle_id, cards in hands.items():
             self.shuffle(shuffle_id).add("cards that came out", tuple(cards), source)

@@ -6,12 +6,14 @@ from pathlib import Path
 from typing import Any
 
 import click
+from rich.markup import escape
 
 from sabot_cli.at_table.one_act import ActingPerson, acting_options, give_act
 from sabot_cli.cli_context import CliContext, json_option, verbose_option
 from sabot_cli.device_access import DeviceOptions, device_options, find_device, identify_device
-from sabot_cli.help_text import example
+from sabot_cli.help_text import Group, example
 from sabot_cli.output import OK
+from sabot_cli.people_commands import authorise, authority_options
 from sabot_cli.swap_commands import table_spares, table_swap_machine, table_swap_pc
 from sabot_cli.table_policies import keep_policy
 from sabot_cli.table_process import refuse_while_running
@@ -22,6 +24,7 @@ from sabot_driver.user_files import TableEntry
 from sabot_session import row_data as d
 from sabot_session.custody import PackCustody, Where, custody_of
 from sabot_session.errors import RecordFailed
+from sabot_session.people import PeopleRegister
 from sabot_session.record import RecordReader
 from sabot_session.record_opening import rules_in_play
 from sabot_session.row_kinds import data_of
@@ -40,7 +43,7 @@ class AnotherMachine(SabotError):
 # -- tables -------------------------------------------------------------------------------------
 
 
-@click.group()
+@click.group(cls=Group)
 @verbose_option
 def table() -> None:
     """Names for the tables of this computer."""
@@ -61,8 +64,10 @@ def table_list(state: CliContext) -> int:
         standing = _standing(state, entry)
         state.output.tell(
             "table",
-            f"{entry.name}  {entry.url}  {entry.serial or ''}  {standing}".rstrip()
-            + ("" if entry.policy is None else f"  policy {entry.policy[:12]}"),
+            escape(
+                f"{entry.name}  {entry.url}  {entry.serial or ''}  {standing}".rstrip()
+                + ("" if entry.policy is None else f"  policy {entry.policy[:12]}")
+            ),
             name=entry.name,
             url=entry.url,
             serial=entry.serial,
@@ -88,6 +93,7 @@ def _standing(state: CliContext, entry: TableEntry) -> str:
 
 @table.command("set", epilog=example("sabot table set BAC-07 --device sim://"))
 @device_options
+@authority_options
 @click.option("--policy", "policy_file", type=click.Path(path_type=Path), help="what the house allows less")
 @click.option("--no-policy", is_flag=True, help="the house allows what the rule text allows")
 @click.option("--rules", "rule_set", metavar="RULESET", help="check the policy against this rule set")
@@ -101,14 +107,19 @@ def table_set(
     policy_file: Path | None,
     no_policy: bool,
     rule_set: str | None,
+    by_key: Path | None,
+    by_role: str,
+    by_badge: str | None,
+    pin_stdin: bool,
 ) -> int:
     """Give a device a name; from then on only that device is taken for it.
 
     A table that was played keeps its machine: 'sabot table swap-machine' gives it another one. A house policy
     (docs/table.md) is kept with the table and checked against its rule set, or the one that --rules names.
+    The floor or service authorises that a table gets another policy than it has, or none.
 
     Exit codes: 0 done, 1 it has another machine or the policy is laxer, 2 usage, 3 the device does not
-    answer, 5 it is of another kind.
+    answer, 5 it is of another kind, or nobody authorised the change.
     """
     if policy_file is not None and no_policy:
         raise click.UsageError("--policy and --no-policy exclude each other")
@@ -119,6 +130,9 @@ def table_set(
     if policy_file is not None:
         played = None if before is None else rules_of_record(files.table_record(before))
         policy = keep_policy(state, policy_file, _rules(rule_set or played or USUAL_RULES))
+    if before is not None and before.policy not in (None, policy):
+        with PeopleRegister(files.people) as register:
+            authorise(register, by_key, by_role, by_badge, pin_stdin)
     if before is not None and before.serial == serial:
         files.set_table(replace(before, url=entry.url, policy=policy))
     else:
@@ -133,7 +147,7 @@ def table_set(
         files.set_table(TableEntry(name, entry.url, serial, entry.simulator, record, policy))
     words = f"{name} is {serial} at {entry.url}"
     words += "" if policy is None else f", with the house policy {policy[:12]}"
-    state.output.tell("table", words, name=name, url=entry.url, serial=serial, policy=policy)
+    state.output.tell("table", escape(words), name=name, url=entry.url, serial=serial, policy=policy)
     return OK
 
 
@@ -163,7 +177,7 @@ def table_remove(state: CliContext, /, name: str) -> int:
         words += (
             f". It is {standing}: 'sabot play --device URL' goes on with it." if "open" in standing else ""
         )
-    state.output.tell("table_removed", words, name=name, serial=gone.serial, standing=standing)
+    state.output.tell("table_removed", escape(words), name=name, serial=gone.serial, standing=standing)
     return OK
 
 
@@ -179,7 +193,7 @@ def table_rename(state: CliContext, /, name: str, new: str) -> int:
     """
     refuse_while_running(state, state.user_files.table(name), "End it there first.")
     entry = state.user_files.rename_table(name, new)
-    state.output.tell("table", f"{name} is {new} now", name=new, url=entry.url, serial=entry.serial)
+    state.output.tell("table", escape(f"{name} is {new} now"), name=new, url=entry.url, serial=entry.serial)
     return OK
 
 
@@ -215,7 +229,7 @@ for each in (table_spares, table_swap_machine, table_swap_pc):
 # -- decks --------------------------------------------------------------------------------------
 
 
-@click.group()
+@click.group(cls=Group)
 @verbose_option
 def deck() -> None:
     """The decks of a table: from their arrival to their destination."""
@@ -234,7 +248,7 @@ def deck_list(state: CliContext, /, everything: bool, chosen: RecordOptions) -> 
         custody = custody_of(record.all_rows())
     packs = [each for _, each in sorted(custody.packs.items())] if everything else custody.here()
     for each in packs:
-        state.output.tell("deck", _deck_line(each), **_deck_fields(each))
+        state.output.tell("deck", escape(_deck_line(each)), **_deck_fields(each))
     if not packs:
         state.output.tell("decks", "no decks are at the table", decks=0)
     return OK
@@ -320,7 +334,7 @@ def deck_retire(
 # -- faults -------------------------------------------------------------------------------------
 
 
-@click.group()
+@click.group(cls=Group)
 @verbose_option
 def fault() -> None:
     """Why the machine stopped, what to do, and saying that it is done."""

@@ -13,11 +13,13 @@ from sabot_cli.cli_context import CliContext, json_option
 from sabot_cli.device_access import table_names
 from sabot_driver import Client
 from sabot_driver.errors import SabotError
+from sabot_driver.serial_numbers import format_serial
 from sabot_session.errors import RecordFailed, RecordMissing
 from sabot_session.record import RecordReader, SqliteRecord
-from sabot_session.record_opening import open_record, rules_in_play
+from sabot_session.record_opening import has_lost_journal, open_record, rules_in_play
 from sabot_table.ruleset import RuleSet
 
+QUIET_S = 0.5  # a device that has told nothing for so long has told everything
 USUAL_RULES = "md-three-card-baccarat"
 """The rule set of a table that has none yet."""
 
@@ -91,17 +93,29 @@ def rules_of_record(path: Path | None) -> str | None:
         return None  # opening it says what is wrong
 
 
+def wait_until_told(client: Client) -> None:
+    """Wait until the device has told every event that it still has."""
+    for _ in client.events(0, timeout=QUIET_S):
+        pass
+
+
 def open_tables_record(
     state: CliContext, client: Client, path: Path | None, rules: RuleSet, takes_over: bool = False
 ) -> SqliteRecord:
     """The record of a table, ready for a session; an older one is taken over, and that is told.
 
-    ``takes_over``: another computer ran the table.
+    ``takes_over``: another computer ran the table. A journal that was put aside, or lost, is told too: the
+    record goes on after everything that the device still tells.
     """
     journal = client.journal.path
     own = journal is None or path is None or path.stem == f"{journal.stem}.table"
+    anew = has_lost_journal(path, client.journal, format_serial(client.identity.serial))
+    if anew:
+        wait_until_told(client)
+        words = "this device's journal began anew; the record goes on with what the machine says now"
+        state.output.tell("journal_anew", words)
     record, migrated = open_record(
-        path, rules, client.journal, int(time.time()), used_before=not own or takes_over
+        path, rules, client.journal, int(time.time()), used_before=not own or takes_over, journal_anew=anew
     )
     if migrated is not None:
         words = f"the record of an older program was taken over: {migrated.rows} rows; its file is kept"

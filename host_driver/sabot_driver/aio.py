@@ -54,9 +54,10 @@ class AsyncClient(ClientState[AsyncioLoop]):
         A command that is cancelled while it is under way may be executed. Its record in the journal stays
         open, and ``resolve`` tells its outcome.
         """
-        check_request(message)
+        check_request(message, by)
         deadline = Deadline(timeout)
         who = None if by is None else (await self._slot_of(by, deadline), by.key)
+        self._forget_slots(message)
         timeout_ms = self.loop.clock.to_ms(deadline.left())
         number, future = self.loop.call(self.loop.connection.request, message, timeout_ms, who)
         try:
@@ -136,16 +137,18 @@ class AsyncClient(ClientState[AsyncioLoop]):
     ) -> "AsyncIterator[ReceivedEvent | LostEvents]":
         """As ``Client.events``, awaited."""
         loop = self.loop
+        loop.check_open()
         timeout = None if timeout is None else checked_timeout(timeout)
         at = loop.rows if after is None else after
         if reader is not None:
             at = await asyncio.to_thread(self.journal.reader_position, reader)
-        while await loop.wait_rows(at, timeout):
-            for row in await asyncio.to_thread(loop.rows_now, at):
-                yield parse_entry(row)
-                at = row.id
-                if reader is not None:
-                    await asyncio.to_thread(self.journal.set_reader_position, reader, at)
+        with suppress(Closed):
+            while await loop.wait_rows(at, timeout):
+                for row in await asyncio.to_thread(loop.rows_now, at):
+                    yield parse_entry(row)
+                    at = row.id
+                    if reader is not None:
+                        await asyncio.to_thread(loop.set_reader_position, reader, at)
 
 
 async def connect(url: str, *, timeout: float = CONNECT_S, **named: Any) -> AsyncClient:

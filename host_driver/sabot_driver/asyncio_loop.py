@@ -16,7 +16,6 @@ from typing import Concatenate, ParamSpec, TypeVar
 
 from sabot_driver.clock import Clock
 from sabot_driver.connection import Connection
-from sabot_driver.errors import Closed
 from sabot_driver.io_loop import IoLoop, PortLost, PortOpened
 from sabot_driver.io_threads import JOIN_S, JournalThread, ReaderPort
 from sabot_driver.journal import Journal
@@ -108,16 +107,15 @@ class AsyncioLoop(LoopShell):
 
     def start(self) -> None:
         """Start the journal's thread and the first step."""
-        self._disk.run()
+        self._disk.start_thread()
         self._step()
 
     def call(self, operation: Callable[Concatenate[int, P], T], *args: P.args, **named: P.kwargs) -> T:
-        """Run an operation of the connection at this moment and send what it caused. Closed if it is."""
+        """Run an operation of the connection now, and send what it caused. Raises Closed after ``close``."""
         self.check_process()
         if asyncio.get_running_loop() is not self._events:
             raise RuntimeError(f"{self.connection.url}: this client belongs to another event loop")
-        if self._closing:
-            raise Closed("the client was closed")
+        self.check_open()
         try:
             result = self._loop.call(self.clock.now_ms(), operation, *args, **named)
         except BaseException:
@@ -128,7 +126,7 @@ class AsyncioLoop(LoopShell):
         return result
 
     async def _wait_for(self, reached: Callable[[], bool], timeout_s: float | None) -> None:
-        """Wait until it is so, or until time is up."""
+        """Wait until ``reached`` is true, or until time is up."""
         try:
             async with asyncio.timeout(timeout_s):
                 while not reached():
@@ -154,12 +152,12 @@ class AsyncioLoop(LoopShell):
         return connection.link is LinkState.UP
 
     async def wait_rows(self, after: int, timeout_s: float | None) -> bool:
-        """Wait for a row after one; False when time is up, or when the loop is closed and has none."""
+        """Wait for a row of the journal after ``after``; False if none came in time, or before ``close``."""
         await self._wait_for(lambda: self.rows > after or self._closing, timeout_s)
         return self.rows > after
 
     async def close(self) -> None:
-        """End the session, write what waits for the journal, end the threads; a second time waits for that.
+        """End the session, write what waits for the journal, end the threads; a second call waits for that.
 
         A task that is cancelled stops waiting; the closing goes on. In a forked child nothing happens.
         """
@@ -175,7 +173,7 @@ class AsyncioLoop(LoopShell):
         try:
             self._step()
             await self._wait_for(
-                lambda: self._loop.idle() or self.connection.journal_error is not None, JOIN_S
+                lambda: self._loop.idle() or self.connection.write_ahead.error is not None, JOIN_S
             )
         finally:
             self._ended = True

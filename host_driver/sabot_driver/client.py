@@ -110,11 +110,12 @@ class Client(ClientState[ThreadedLoop]):
     ) -> "tuple[int, Future[AnswerT]]":
         """Send a request without waiting: its number, and a future that ends within the time-out.
 
-        TypeError for what is no request, ValueError for a time-out or a credential that cannot be one.
+        TypeError for what is no request or no credential, ValueError for a time-out or a key out of range.
         """
-        check_request(message)
+        check_request(message, by)
         deadline = Deadline(timeout)
         who = self._slot_and_key(by, deadline)
+        self._forget_slots(message)
         timeout_ms = self.loop.clock.to_ms(deadline.left())
         return self.loop.call(self.loop.connection.request, message, timeout_ms, who)
 
@@ -198,14 +199,13 @@ class Client(ClientState[ThreadedLoop]):
             self.ask(SetKey(KeySlot.DEVICE, Role.TABLE, 0, key), timeout, by)
         except Refused:
             if keyring is not None:
-                keyring.settle(serial, self.loop.connection.key, self.simulator)
+                keyring.settle(serial, self.loop.connection.protocol.key, self.simulator)
             raise
         if keyring is not None:
             keyring.settle(serial, key, self.simulator)
 
     def remove_key(self, slot: int, by: Credential, timeout: float = TIMEOUT_S) -> None:
         """Empty a slot; elevations proved with its key end."""
-        self._held = None
         self.ask(RemoveKey(slot), timeout, by)
 
     def resolve(self, number: int, timeout: float = TIMEOUT_S) -> Resolved:
@@ -235,26 +235,22 @@ class Client(ClientState[ThreadedLoop]):
         ``after`` is the id of the last event that was processed (0: from the beginning; None: from now on).
         The journal keeps the position of a named ``reader``: an event counts as processed when the next one
         is asked for. The iterator ends after ``timeout`` seconds without an event, or when the client is
-        closed.
+        closed while it waits. On a closed client it raises Closed.
         """
         loop = self.loop
         timeout = None if timeout is None else checked_timeout(timeout)
         at = self._start(after, reader)
-        while True:
-            try:
-                rows = loop.rows_after(at, timeout)
-            except Closed:
-                return
-            if not rows:
-                return
-            for row in rows:
-                yield parse_entry(row)
-                at = row.id
-                if reader is not None:
-                    self.journal.set_reader_position(reader, at)
+        with contextlib.suppress(Closed):
+            while rows := loop.rows_after(at, timeout):
+                for row in rows:
+                    yield parse_entry(row)
+                    at = row.id
+                    if reader is not None:
+                        loop.set_reader_position(reader, at)
 
     def _start(self, after: int | None, reader: str | None) -> int:
-        """The row after which events are read."""
+        """The row after which events are read. Raises Closed after ``close``."""
+        self.loop.check_open()
         if reader is not None:
             return self.journal.reader_position(reader)
         return self.loop.rows if after is None else after
@@ -285,7 +281,7 @@ class Client(ClientState[ThreadedLoop]):
         while True:
             try:
                 if reader is not None and marked != at:
-                    self.journal.set_reader_position(reader, at)
+                    loop.set_reader_position(reader, at)
                     marked = at
                 rows = rows or loop.rows_after(at, None)
             except Closed:

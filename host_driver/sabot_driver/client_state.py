@@ -5,14 +5,14 @@ from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 from sabot_driver.credentials import Credential, check_key
-from sabot_driver.errors import KeyMissing, LinkLost, OutcomeUnknown, Refused, SabotError
+from sabot_driver.errors import Closed, KeyMissing, LinkLost, OutcomeUnknown, Refused, SabotError
 from sabot_driver.journal import Journal
 from sabot_driver.link_state import LinkState, Peer
 from sabot_driver.loop_shell import LoopShell
 from sabot_driver.opened_device import OpenedDevice
 from sabot_protocol.host import messages
 from sabot_protocol.host.message_base import Request
-from sabot_protocol.host.messages import IdentityFlag, KeySlotsAre, Role, SetKey
+from sabot_protocol.host.messages import IdentityFlag, KeySlotsAre, RemoveKey, Role, SetKey
 from sabot_protocol.session import slot_key
 
 TIMEOUT_S = 5.0
@@ -33,7 +33,7 @@ class Resolved:
 
     @classmethod
     def refused(cls, number: int, kind: type[Request[Any]], error: Refused | OutcomeUnknown) -> "Resolved":
-        """The outcome of a command that the ledger says nothing good of."""
+        """The outcome of a command that ended in an error: not executed, or unknown."""
         outcome = "unknown" if isinstance(error, OutcomeUnknown) else "not_executed"
         return cls(number, kind.NAME, outcome)
 
@@ -84,6 +84,8 @@ class ClientState(Generic[LoopT]):
 
     def no_session(self, timeout: float) -> SabotError:
         """Why there is no session after a wait."""
+        if self.loop.closed:
+            return Closed(f"{self.url}: the client was closed")
         return self.loop.connection.problem or LinkLost(f"{self.url}: no session in {timeout} s")
 
     def known_slot(self, by: Credential) -> int | None:
@@ -93,10 +95,17 @@ class ClientState(Generic[LoopT]):
                 return by.slot_among(self._held)
         return by.slot
 
+    def _forget_slots(self, message: Request[Any]) -> None:
+        """Ask for the slots again after a request that changes them.
+
+        Called when the request's own credential has its slot: finding that one may have asked just now.
+        """
+        if isinstance(message, SetKey | RemoveKey):
+            self._held = None
+
     def _set_key_message(self, slot: int, role: Role, person: int, key: bytes) -> SetKey:
         """The command that gives a person's key to the device, in the form for this device and slot."""
         check_key(key)
-        self._held = None
         return SetKey(slot, role, person, slot_key(key, self._proved_serial(), slot) if any(key) else key)
 
     def _proved_serial(self) -> bytes:
@@ -119,7 +128,10 @@ class ClientState(Generic[LoopT]):
         return kind, command.memory_id or (self.peer.memory_id if self.peer is not None else b"")
 
 
-def check_request(message: object) -> None:
-    """TypeError for what is no request."""
+def check_request(message: object, by: object) -> None:
+    """TypeError for what is no request, or a ``by`` that is no credential."""
     if not isinstance(message, Request):
-        raise TypeError(f"a request of sabot_protocol.host.messages is needed, not {message!r}")
+        hint = f": write {message.__name__}(…)" if isinstance(message, type) else ""
+        raise TypeError(f"a request of sabot_protocol.host.messages is needed, not {message!r}{hint}")
+    if by is not None and not isinstance(by, Credential):
+        raise TypeError(f"by is a Credential, not {type(by).__name__}: write by=Credential(role, key)")

@@ -10,7 +10,9 @@ LONGEST_MS = LONGEST_S * 1000
 
 
 def checked_timeout(seconds: float) -> float:
-    """The time-out itself; ValueError for nan and for more than 72 hours."""
+    """The time-out itself; TypeError for what is no number, ValueError for nan and more than 72 hours."""
+    if not isinstance(seconds, int | float):
+        raise TypeError(f"a time-out is a number of seconds, not {seconds!r}")
     if math.isnan(seconds):
         raise ValueError("a time-out is a number of seconds, not nan")
     if seconds > LONGEST_S:

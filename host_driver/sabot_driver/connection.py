@@ -6,13 +6,11 @@ be opened again, and which error each failure is. ``io_loop.IoLoop`` runs it:
     port:     wants_port → port_opening, then port_opened or port_lost; take_port_drop → close the port
     bytes:    receive takes them, poll returns them; deadline is when to poll again
     requests: request, resolve, abandon; completions are the requests that have ended
-    journal:  take_batch → write it, then batch_written or batch_failed
+    journal:  write_ahead.take_batch → write it, then batch_written or batch_failed
     recover:  after a call that was interrupted or failed half-way
 
-The connection reads the journal when it is made, and never waits for the disk afterwards. A ``JournalBatch``
-holds what must be on disk first: events before they are acknowledged, a command and its number before it is
-sent. Until then the command is *held*, and so are all commands behind it, because the device takes them in
-the order of their numbers. Queries are not held. The time-out of a held command runs on.
+The connection reads the journal when it is made, and never waits for the disk afterwards. ``write_ahead``
+keeps what must be on disk first. The time-out of a command runs also while ``write_ahead`` holds it.
 """
 
 import contextlib
@@ -24,7 +22,7 @@ from random import Random
 from typing import Any
 
 from sabot_driver.credentials import without_secret
-from sabot_driver.error_mapping import attach_error, link_error, outcome, request_error, wrong_kind
+from sabot_driver.error_mapping import PERMANENT, attach_error, link_error, outcome, request_error, wrong_kind
 from sabot_driver.errors import (
     Closed,
     DeviceFaulted,
@@ -32,25 +30,19 @@ from sabot_driver.errors import (
     JournalBusy,
     JournalError,
     JournalFull,
-    KeyMissing,
-    KeysLost,
     LinkLost,
-    NotProvisioned,
-    OwnerHeld,
-    PortBusy,
-    PortDenied,
     Refused,
     SabotError,
     SessionEnded,
     VersionMismatch,
-    WrongDevice,
     refusal,
 )
 from sabot_driver.interrupt_safe_future import InterruptSafeFuture
-from sabot_driver.journal import CommandRecord, Journal, JournalBatch, UnsavedEvent
+from sabot_driver.journal import CommandRecord, Journal, JournalBatch
 from sabot_driver.link_state import Completion, LinkState, Notice, Peer
 from sabot_driver.serial_numbers import format_serial
 from sabot_driver.state_tracker import StateTracker
+from sabot_driver.write_ahead import WriteAhead, position
 from sabot_protocol import ticks
 from sabot_protocol.errors import FieldError, RequestNotAllowed
 from sabot_protocol.host import messages
@@ -69,7 +61,6 @@ from sabot_protocol.notifications import (
 
 FIRST_PAUSE_MS = 100
 LONGEST_PAUSE_MS = 5000
-MAX_UNSAVED = 4096  # events in memory that are not on disk; with more, the session ends
 MAX_NOTICES = 1000  # while a listener does not return; then the oldest are dropped
 CLOCK_TIMEOUT_MS = 10_000
 UNRECORDED = frozenset({"set_clock", "locate"})  # commands that do no harm when they are repeated
@@ -77,15 +68,16 @@ NEEDS_DISK = frozenset({"open_round"})
 
 
 @dataclass(slots=True)
-class _Open:
-    """A request until it ends."""
+class _OpenRequest:
+    """A request that has not ended."""
 
     future: "Future[Any]"
     name: str
     answer: type[Message]
     is_command: bool
     recorded: bool
-    resolving: bool = False
+    may_be_sent: bool = True
+    """False until there is a session in which it is not held: then it was certainly never sent."""
 
 
 class Connection:
@@ -112,26 +104,24 @@ class Connection:
         """Why the link is down; None before the first attempt and while it is up."""
         self.peer: Peer | None = None
         self.tracker = StateTracker()
-        self.journal_error: JournalError | None = None
+        self.write_ahead = WriteAhead(journal, owner)
+        """Events and commands on their way to the journal."""
         self._simulator = simulator
-        self._journal = journal
         self._utc_us = utc_us
         self._mode = OWNER if owner else OBSERVER
-        self._numbers = journal.numbers()
-        self._end = HostProtocol(key, self._numbers, random, serial, slot=slot, other_key=other_key)
+        self.protocol = HostProtocol(
+            key, self.write_ahead.numbers, random, serial, slot=slot, other_key=other_key
+        )
+        """The host's end of the wire protocol: numbers, retries and time-outs of requests."""
         self._jitter = Random(random(8))
-        position = journal.position()
-        if position is not None:
-            self._end.resume_from(*position)
-        self._memory_id = b"" if position is None else position[0]
-        self._handed = position  # the last event that was given away to be put on disk
-        self._open: dict[int, _Open] = {}
+        newest = self.write_ahead.newest_event()
+        if newest is not None:
+            self.protocol.resume_from(*newest)
+        self._memory_id = b"" if newest is None else newest[0]
+        self._open: dict[int, _OpenRequest] = {}
         self.completions: deque[Completion] = deque()
         """Requests that have ended. The shell completes the first one's future, then removes it."""
         self._notices: deque[Notice] = deque(maxlen=MAX_NOTICES)
-        self._unsaved: list[UnsavedEvent] = []
-        self._unrecorded: list[CommandRecord] = []  # commands whose record waits to be written
-        self._held: dict[int, bool] = {}  # commands not sent, in order: whether for want of a record
         self._clock_unset = False  # in this session
         self._setting_clock: int | None = None  # the number of the command that does
         self._pause_ms = FIRST_PAUSE_MS
@@ -140,11 +130,6 @@ class Connection:
         self._good_frames = 0  # of this opening, to tell a silent device from another kind of device
         self._bytes_in = 0
         self._fault: messages.FaultRaised | None = None
-
-    @property
-    def protocol(self) -> "HostProtocol":
-        """The host's end of the wire protocol, for its counters."""
-        return self._end
 
     # -- the port -------------------------------------------------------------------------------
 
@@ -163,25 +148,7 @@ class Connection:
 
     def failed_permanently(self) -> bool:
         """Whether the first attempt has failed for a reason that trying again does not cure."""
-        lasting = (
-            WrongDevice
-            | NotProvisioned
-            | KeyMissing
-            | KeysLost
-            | OwnerHeld
-            | PortDenied
-            | PortBusy
-            | JournalError
-        )
-        return self.peer is None and isinstance(self.problem, lasting)
-
-    def has_batch(self) -> bool:
-        """Whether something waits to be written, or a journal that failed is to be tried again."""
-        return (
-            bool(self._unsaved or self._unrecorded or self._journal.ended)
-            or self.journal_error is not None
-            or (self._numbers.are_few() and (self._mode == OWNER or bool(self._held)))
-        )
+        return self.peer is None and isinstance(self.problem, PERMANENT)
 
     def port_opening(self) -> None:
         """The port is being opened; it is not wanted again until that has failed."""
@@ -193,16 +160,16 @@ class Connection:
         self._retry_at = None
         self._drop_port = False
         self._bytes_in = 0
-        self._good_frames = self._end.diagnostics.frames_in
-        self._end.connect(now, self._mode)
+        self._good_frames = self.protocol.diagnostics.frames_in
+        self.protocol.connect(now, self._mode)
 
     def port_lost(self, now: int, error: SabotError) -> None:
         """The port could not be opened, or is gone."""
         if self.link in (LinkState.PROVING, LinkState.UP):
-            self._end.disconnect()
+            self.protocol.disconnect()
             self.link = LinkState.DOWN
             self._retry_at = None
-            self._take(now)
+            self._take_notifications(now)
         if self.link is LinkState.DOWN and self._retry_at is None:
             self._went_down(error, now)
 
@@ -210,16 +177,16 @@ class Connection:
         """Take bytes from the port."""
         if self.link in (LinkState.PROVING, LinkState.UP):
             self._bytes_in += len(data)
-            self._end.receive(data, now)
-            self._take(now)
+            self.protocol.receive(data, now)
+            self._take_notifications(now)
 
     def poll(self, now: int) -> bytes:
         """Bytes for the port."""
-        out = self._end.poll(now)
-        self._take(now)
+        out = self.protocol.poll(now)
+        self._take_notifications(now)
         return out if self.link in (LinkState.PROVING, LinkState.UP) else b""
 
-    def failed(self, error: BaseException) -> None:
+    def report_bug(self, error: BaseException) -> None:
         """Report a bug in the driver; ``recover`` must follow."""
         words = f"the driver failed and opens a new session: {error!r}"
         why = SabotError(words, "Report this with 'sabot bundle'.")
@@ -231,17 +198,17 @@ class Connection:
         Open requests wait for that session. The device repeats events after the last one that this side
         kept. A request that was just being completed ends with an unknown outcome.
         """
-        self._end.disconnect()
-        self._end.take_notifications()
-        kept = _position(self._unsaved[-1]) if self._unsaved else self._handed
+        self.protocol.disconnect()
+        self.protocol.take_notifications()
+        kept = self.write_ahead.newest_event()
         if kept is None:
-            self._end.position = (0, 0)
+            self.protocol.position = (0, 0)
         else:
             self._memory_id = kept[0]
-            self._end.resume_from(*kept)
+            self.protocol.resume_from(*kept)
         words = "the call was interrupted while its answer was processed"
         for number, found in list(self._open.items()):
-            if self._end.is_pending(number):
+            if self.protocol.is_pending(number):
                 continue
             if self._give_up_held(number):
                 self._finish(number, error=JournalBusy(f"{found.name}: not sent: {words}"))
@@ -256,23 +223,18 @@ class Connection:
 
     def needs_poll(self, now: int) -> bool:
         """Whether ``poll`` is due: something waits to be sent, or a deadline has passed."""
-        due = self._end.deadline()
-        return self._end.has_pending_output() or due is None or ticks.diff(now, due) >= 0
+        due = self.protocol.deadline()
+        return self.protocol.has_pending_output() or due is None or ticks.diff(now, due) >= 0
 
     def deadline(self, now: int) -> int | None:
         """The tick at which the port must be opened or closed, or ``poll`` is due, without other input."""
         if self._drop_port:
             return now
-        due = self._end.deadline()
+        due = self.protocol.deadline()
         retry = self._retry_at if self.link is LinkState.DOWN else None
         if due is None or (retry is not None and ticks.diff(retry, due) < 0):
             return retry
         return due
-
-    @property
-    def key(self) -> bytes:
-        """The key that the device has, as far as this side knows."""
-        return self._end.key
 
     def close(self, now: int | None = None) -> bytes:
         """End the session; open requests end as Closed. Returns the last bytes for the port.
@@ -281,15 +243,15 @@ class Connection:
         """
         out = b""
         if now is not None and self.link in (LinkState.PROVING, LinkState.UP):
-            out = self._end.close(now)
+            out = self.protocol.close(now)
         else:
-            self._end.disconnect()
-        self._end.take_notifications()
+            self.protocol.disconnect()
+        self.protocol.take_notifications()
         self.link = LinkState.CLOSED
         self._retry_at = None
         for number in list(self._open):
             self._give_up_held(number)
-            self._finish(number, error=Closed("the client was closed"))
+            self._finish(number, error=Closed(f"{self.url}: the client was closed"))
         return out
 
     # -- requests -------------------------------------------------------------------------------
@@ -305,40 +267,42 @@ class Connection:
         name, is_command = message.NAME, message.KIND == "command"
         self._check(name, is_command)
         # A round that is open goes on without a record if the journal has failed.
-        recorded = is_command and name not in UNRECORDED and self.journal_error is None
-        held = is_command and (recorded or bool(self._held) or not self._numbers.left())
+        recorded = is_command and name not in UNRECORDED and self.write_ahead.error is None
+        held = is_command and self.write_ahead.must_hold(recorded)
         try:
-            number = self._end.request(message.ID, body, now, timeout_ms, by, held)
+            number = self.protocol.request(message.ID, body, now, timeout_ms, by, held)
         except RequestNotAllowed as error:
             if self.peer is not None and self.peer.limited:
                 raise VersionMismatch(str(error)) from error
-            raise SabotError(str(error), "Take the answers that wait, then ask again.") from error
+            advice = "Wait until some of the open requests have ended, then ask again."
+            raise SabotError(str(error), advice) from error
         future: Future[AnswerT] = InterruptSafeFuture()
-        self._open[number] = _Open(future, name, message.ANSWER, is_command, recorded)
+        goes_out = self.link is LinkState.UP and not held
+        self._open[number] = _OpenRequest(future, name, message.ANSWER, is_command, recorded, goes_out)
         if recorded:
             kept = without_secret(name, body)
-            self._unrecorded.append(
-                CommandRecord(number, message.ID, kept, self._end.memory_id, self._utc_us(), None)
+            self.write_ahead.add_record(
+                CommandRecord(number, message.ID, kept, self.protocol.memory_id, self._utc_us(), None)
             )
         if held:
-            self._held[number] = recorded
+            self.write_ahead.hold(number, recorded)
         return number, future
 
     def _release(self) -> None:
         """Send the held commands that need not wait any more, in order."""
-        for number, for_record in list(self._held.items()):
-            if for_record or number >= self._numbers.reserved:
-                break
-            del self._held[number]
-            self._end.release(number)
+        while (number := self.write_ahead.next_free()) is not None:
+            self.write_ahead.drop(number)
+            self.protocol.release(number)
+            if self.link is LinkState.UP and number in self._open:
+                self._open[number].may_be_sent = True
 
     def _give_up_held(self, number: int) -> bool:
         """Give up a command; True if it was held, so that it was never sent and never will be."""
-        if self._held.pop(number, None) is None:
+        if not self.write_ahead.drop(number):
             return False
         found = self._open.get(number)
         if found is not None and found.recorded:
-            self._journal.ended[number] = "not_executed"  # its record may be on its way to the disk
+            self.write_ahead.add_outcome(number, "not_executed")  # its record may be on its way to the disk
         self._release()
         return True
 
@@ -349,8 +313,8 @@ class Connection:
         self._check("resolve", False)
         self.check_ended(number)
         future: Future[AnswerT] = InterruptSafeFuture()
-        self._open[number] = _Open(future, message.NAME, message.ANSWER, True, True, resolving=True)
-        self._end.resolve(number, message.ID, memory_id, now, timeout_ms)
+        self._open[number] = _OpenRequest(future, message.NAME, message.ANSWER, True, True)
+        self.protocol.resolve(number, message.ID, memory_id, now, timeout_ms)
         return future
 
     def check_ended(self, number: int) -> None:
@@ -360,18 +324,19 @@ class Connection:
 
     def abandon(self, now: int, number: int) -> None:
         """Stop waiting for an answer. A command that was sent may still be executed."""
-        self._end.abandon(number)
+        self.protocol.abandon(number)
         self._give_up_held(number)
         self._open.pop(number, None)
 
     def _check(self, name: str, is_command: bool) -> None:
         if self.link is LinkState.CLOSED:
-            raise Closed("the client was closed")
-        if self.journal_error is not None:
+            raise Closed(f"{self.url}: the client was closed")
+        error = self.write_ahead.error
+        if error is not None:
             if name in NEEDS_DISK:
-                raise JournalFull(f"{name}: not sent: {self.journal_error}")
-            if is_command and not self._numbers.left():
-                raise JournalFull(f"{name}: not sent: no command number is left: {self.journal_error}")
+                raise JournalFull(f"{name}: not sent: {error}")
+            if is_command and not self.write_ahead.numbers.left():
+                raise JournalFull(f"{name}: not sent: no command number is left: {error}")
 
     def notify(self, notice: Notice) -> None:
         """Queue a notice for listeners."""
@@ -389,39 +354,14 @@ class Connection:
 
     # -- the journal ----------------------------------------------------------------------------
 
-    def take_batch(self) -> JournalBatch | None:
-        """What must be written now; None if nothing. The next batch comes after this one's result."""
-        if not self.has_batch():
-            return None
-        events = self._unsaved
-        commands = [each for each in self._unrecorded if each.number in self._held]
-        # while the journal fails, this is also how it is tried
-        more = self._numbers.are_few() or self.journal_error is not None
-        batch = JournalBatch(events, commands, self._numbers.ahead() if more else None)
-        handed = _position(events[-1]) if events else self._handed
-        # Last, and in one go: an exception before leaves the events here, else they would be lost.
-        self._unsaved, self._unrecorded, self._handed = [], [], handed
-        return batch
-
-    def requeue(self, batch: JournalBatch) -> None:
-        """Take back a batch that could not be written; nothing follows from it."""
-        self._unsaved[:0] = batch.events
-        self._unrecorded[:0] = batch.commands
-
     def batch_written(self, batch: JournalBatch, now: int) -> None:
         """The batch is on disk: acknowledge its events and send its commands."""
-        if self.journal_error is not None:
-            self.journal_error = None
+        if self.write_ahead.written(batch):
             self._notices.append(Notice("journal_works", "the journal can be written again"))
         if batch.events and self._mode == OWNER:
-            memory_id, boot_id, n = _position(batch.events[-1])
-            if n and memory_id == self._end.memory_id:  # another memory has events of the same numbers
-                self._end.acknowledge(boot_id, n)
-        if batch.reserve is not None:
-            self._numbers.reserved = batch.reserve
-        for each in batch.commands:
-            if each.number in self._held:
-                self._held[each.number] = False
+            memory_id, boot_id, n = position(batch.events[-1])
+            if n and memory_id == self.protocol.memory_id:  # another memory has events of the same numbers
+                self.protocol.acknowledge(boot_id, n)
         self._release()
         self._set_clock(now)
 
@@ -430,61 +370,59 @@ class Connection:
 
         Other commands are sent without a record, as long as numbers are left that are on disk.
         """
-        self.requeue(batch)
-        if self.journal_error is None:
+        if self.write_ahead.failed(batch, error):
             self._notices.append(Notice("journal_failed", str(error), error))
-        self.journal_error = error
-        self._unrecorded = []
-        for number in list(self._held):
+        for number in self.write_ahead.held():
             found = self._open[number]
             found.recorded = False
-            if found.name in NEEDS_DISK or number >= self._numbers.reserved:
-                del self._held[number]
-                self._end.abandon(number)
+            if found.name in NEEDS_DISK or number >= self.write_ahead.numbers.reserved:
+                self.write_ahead.drop(number)
+                self.protocol.abandon(number)
                 self._finish(number, error=JournalFull(f"{found.name}: not sent: {error}"))
-            else:
-                self._held[number] = False
         self._release()
 
     # -- what the device sends ------------------------------------------------------------------
 
-    def _take(self, now: int) -> None:
-        for each in self._end.take_notifications():
+    def _take_notifications(self, now: int) -> None:
+        for each in self.protocol.take_notifications():
             if isinstance(each, RequestAnswered):
                 self._answered(each)
             elif isinstance(each, RequestFailed):
-                self._failed(each)
+                self._request_failed(each)
             elif isinstance(each, EventReceived):
                 self._event(each)
             elif isinstance(each, EventGap):
                 if each.reason == GapReason.MEMORY_LOST:
-                    self._memory_id = self._end.memory_id
+                    self._memory_id = self.protocol.memory_id
                 self.tracker.forget_states()
-                self._unsaved.append((self._memory_id, each))
+                self.write_ahead.add_event(self._memory_id, each)
             elif isinstance(each, SessionUp):
                 self._went_up(each, now)
             elif isinstance(each, AttachRefused):
-                self._end.disconnect()
+                self.protocol.disconnect()
                 self._went_down(attach_error(self.url, each), now)
             elif isinstance(each, SessionDown) and self.link in (LinkState.PROVING, LinkState.UP):
-                garbage = self._bytes_in > 0 and self._end.diagnostics.frames_in == self._good_frames
+                garbage = self._bytes_in > 0 and self.protocol.diagnostics.frames_in == self._good_frames
                 self._went_down(link_error(self.url, each.reason, garbage), now)
-        if len(self._unsaved) > MAX_UNSAVED and self.link in (LinkState.PROVING, LinkState.UP):
-            self._end.disconnect()
-            self._end.take_notifications()
-            error = self.journal_error or JournalFull("the journal does not keep up with the device's events")
-            self._went_down(error, now)
+        if self.write_ahead.has_overflowed() and self.link in (LinkState.PROVING, LinkState.UP):
+            self.protocol.disconnect()
+            self.protocol.take_notifications()
+            slow = JournalFull("the journal does not keep up with the device's events")
+            self._went_down(self.write_ahead.error or slow, now)
 
     def _went_up(self, up: SessionUp, now: int) -> None:
         emulated = bool(up.flags & messages.IdentityFlag.SIMULATOR)
         if self._simulator is not None and emulated != self._simulator:
-            self._end.disconnect()
-            self._end.take_notifications()
+            self.protocol.disconnect()
+            self.protocol.take_notifications()
             self._went_down(wrong_kind(self.url, up.serial, emulated), now)
             return
         self.peer = Peer(up.serial, up.boot_id, up.memory_id, up.version, up.limited, up.owner, up.flags)
         self._memory_id = up.memory_id
         self.link = LinkState.UP
+        held = self.write_ahead.held()
+        for number, each in self._open.items():
+            each.may_be_sent = each.may_be_sent or number not in held
         self.problem = None
         self._pause_ms = FIRST_PAUSE_MS
         if up.rebooted:
@@ -521,12 +459,12 @@ class Connection:
         self.problem = error
         self._drop_port = True
         pause = self._jitter.randint(self._pause_ms // 2, self._pause_ms)
-        self._retry_at = ticks.add(now, pause)  # from here on ``recover`` has nothing to do
+        self._retry_at = ticks.add(now, pause)  # once this is set, ``recover`` sees the link as down
         self._pause_ms = min(self._pause_ms * 2, LONGEST_PAUSE_MS)
         self._notices.append(Notice("down", f"{error}; trying again in {pause / 1000:.1f} s", error))
 
     def _event(self, event: EventReceived) -> None:
-        self._unsaved.append((self._memory_id, event))
+        self.write_ahead.add_event(self._memory_id, event)
         kind = messages.BY_ID.get(event.message)
         if kind is None:
             return
@@ -555,7 +493,7 @@ class Connection:
             return
         self._finish(answered.request_id, answer=answer)
 
-    def _failed(self, failed: RequestFailed) -> None:
+    def _request_failed(self, failed: RequestFailed) -> None:
         found = self._open.get(failed.request_id)
         if found is None:
             return
@@ -565,7 +503,8 @@ class Connection:
             return
         problem = None if self.link is LinkState.UP else self.problem
         command = failed.request_id if found.is_command else None
-        self._finish(failed.request_id, error=request_error(found.name, failed.reason, command, problem))
+        error = request_error(found.name, failed.reason, command, problem, found.may_be_sent)
+        self._finish(failed.request_id, error=error)
 
     def _finish(
         self, number: int, answer: Any = None, error: SabotError | None = None, executed: bool = False
@@ -574,21 +513,10 @@ class Connection:
         if found.recorded:
             known = "done" if executed else outcome(error)
             if known is not None:
-                self._journal.ended[number] = known
+                self.write_ahead.add_outcome(number, known)
         if number == self._setting_clock:
             self._setting_clock = None
             if error is None or isinstance(error, Refused):
                 self._clock_unset = False
         self.completions.append(Completion(found.future, answer, error))
         del self._open[number]  # last: a request that leaves here without a completion would wait for ever
-
-
-def _reached(event: EventReceived | EventGap) -> tuple[int, int]:
-    """Where reading goes on after an event or a gap: boot id and number of the last event that it covers."""
-    if isinstance(event, EventReceived):
-        return event.boot_id, event.n
-    return event.before[0], event.before[1] - 1
-
-
-def _position(event: UnsavedEvent) -> tuple[bytes, int, int]:
-    return (event[0], *_reached(event[1]))

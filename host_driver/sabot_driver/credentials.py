@@ -28,8 +28,12 @@ class Credential:
 
     @classmethod
     def read(cls, role: Role, path: Path) -> "Credential":
-        """The credential in a key file."""
-        return cls(role, read_key(path), read_person(path), source=str(path))
+        """The credential in a key file; KeyMissing, which names the role, if there is none in it."""
+        try:
+            return cls(role, read_key(path), read_person(path), source=str(path))
+        except KeyMissing as error:
+            advice = "Insert the medium with this person's key file, or name another file."
+            raise KeyMissing(f"the key of {role.name.lower()}, {error}", advice) from error
 
     def check(self) -> None:
         """ValueError for a key or a slot that cannot be one."""
@@ -46,11 +50,14 @@ class Credential:
         ]
         name = self.role.name.lower()
         who = f"person {self.person} as {name}" if self.person else name
+        read_from = f", whose key file is {self.source}" if self.source else ""
         if not found:
-            raise KeyMissing(f"this device has no key of {who}", "'sabot key list' tells whose keys it has.")
+            raise KeyMissing(
+                f"this device has no key of {who}{read_from}", "'sabot key list' tells whose keys it has."
+            )
         if len(found) > 1:
             raise KeyMissing(
-                f"this device has keys of {len(found)} people as {name}",
+                f"this device has keys of {len(found)} people as {name}{read_from}",
                 "Say which: put the person's number behind the key in the key file.",
             )
         return found[0]
@@ -59,7 +66,8 @@ class Credential:
 def check_key(key: bytes) -> None:
     """ValueError for what is not a key of 32 bytes: a derived key would hide that it is too short."""
     if not isinstance(key, bytes) or len(key) != KEY_SIZE:
-        raise ValueError(f"a key is {KEY_SIZE} bytes")
+        found = f"{len(key)} bytes" if isinstance(key, bytes) else type(key).__name__  # never the key itself
+        raise ValueError(f"a key is {KEY_SIZE} bytes, not {found}")
 
 
 def free_slot(slots: Sequence[int]) -> int:

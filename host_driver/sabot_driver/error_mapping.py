@@ -4,6 +4,7 @@ from sabot_driver.errors import (
     Closed,
     DeviceRebooted,
     DeviceTimeout,
+    JournalError,
     KeyMissing,
     KeysLost,
     LinkLost,
@@ -11,6 +12,9 @@ from sabot_driver.errors import (
     NotProvisioned,
     NotSabot,
     OutcomeUnknown,
+    OwnerHeld,
+    PortBusy,
+    PortDenied,
     SabotError,
     SessionEnded,
     VersionMismatch,
@@ -31,6 +35,18 @@ from sabot_protocol.host_protocol import (
 )
 from sabot_protocol.notifications import AttachRefused
 
+PERMANENT = (
+    WrongDevice,
+    NotProvisioned,
+    KeyMissing,
+    KeysLost,
+    OwnerHeld,
+    PortDenied,
+    PortBusy,
+    JournalError,
+)
+"""Errors of a first connection that trying again does not cure: ``connect`` raises them at once."""
+
 
 def link_error(url: str, reason: str, garbage: bool) -> SabotError:
     """Why a session ended or did not begin; ``garbage`` if bytes were received, but no frame."""
@@ -39,7 +55,12 @@ def link_error(url: str, reason: str, garbage: bool) -> SabotError:
             return NotSabot(f"{url}: the bytes received are not from a Sabot device")
         return NoAnswer(f"{url}: no device answers")
     if reason == DEVICE_NOT_PROVED or reason == "bad_proof":
-        return WrongDevice(f"{url}: the device does not have the key that this computer has for it")
+        return WrongDevice(
+            f"{url}: the device does not have the key that this program uses for it",
+            "Use this device's own key file. If its key was changed from another computer, copy the key file "
+            "from there. If the device was exchanged, set its table up again ('sabot table set'). If none of "
+            "this happened, check what is on the cable.",
+        )
     if reason == WRONG_DEVICE:
         return WrongDevice(f"{url}: another device than the expected one answers")
     if reason == "not_provisioned":
@@ -59,7 +80,8 @@ def wrong_kind(url: str, serial: bytes, emulated: bool) -> WrongDevice:
     if emulated:
         return WrongDevice(
             f"{url}: {who} is a simulator, not a machine",
-            "If you started this simulator yourself, add --simulator. If not, check what is connected.",
+            "If you started this simulator yourself, add --simulator (in a program: simulator=True). "
+            "If not, check what is connected.",
         )
     return WrongDevice(f"{url}: {who} is a machine, not a simulator", "Leave out --simulator.")
 
@@ -76,15 +98,21 @@ def attach_error(url: str, refused: AttachRefused) -> SabotError:
     return error
 
 
-def request_error(name: str, reason: str, command: int | None, problem: SabotError | None) -> SabotError:
-    """Why a request ended without an answer. ``problem`` is why the link is down, if it is."""
+def request_error(
+    name: str, reason: str, command: int | None, problem: SabotError | None, may_be_sent: bool = True
+) -> SabotError:
+    """Why a request ended without an answer. ``problem`` is why the link is down, if it is.
+
+    ``may_be_sent`` False: there was no session in its time, so that it was never sent.
+    """
     if reason == TIMED_OUT:
         if problem is not None and command is None:
             lost = LinkLost(f"{name}: {problem}", problem.advice)
             lost.__cause__ = problem
             return lost
         why = f" The link is down: {problem}" if problem is not None else ""
-        return DeviceTimeout(f"{name}: no answer within the time-out.{why}", command, name)
+        what = "no answer within the time-out" if may_be_sent else "not sent within the time-out"
+        return DeviceTimeout(f"{name}: {what}.{why}", command, name, may_be_sent)
     if reason == DEVICE_REBOOTED:
         return DeviceRebooted(f"{name}: the device restarted before this was sent; it was not executed")
     if reason == FORGOTTEN:
@@ -108,6 +136,8 @@ def outcome(error: SabotError | None) -> str | None:
         return "done"
     if isinstance(error, OutcomeUnknown):
         return "unknown"
+    if isinstance(error, DeviceTimeout) and not error.may_be_sent:
+        return "not_executed"
     if isinstance(error, DeviceTimeout | Closed):
         return None
     return "not_executed"

@@ -101,14 +101,26 @@ class NotSabot(NoAnswer):
 
 
 class DeviceTimeout(SabotError, TimeoutError):
-    """No answer within the time-out. For a command, ``Client.resolve(number)`` tells its outcome."""
+    """No answer within the time-out. For a command, ``Client.resolve(number)`` tells its outcome.
+
+    ``may_be_sent`` is False if the link was down all the time: the command was never sent, so it was not
+    executed.
+    """
 
     advice = "The command may have been executed: resolve it by its number before you repeat it."
 
-    def __init__(self, message: str, number: int | None = None, request: str = "") -> None:
-        super().__init__(message, None if number is not None else "Repeat the request, or check the device.")
+    def __init__(
+        self, message: str, number: int | None = None, request: str = "", may_be_sent: bool = True
+    ) -> None:
+        advice = None
+        if number is None:
+            advice = "Repeat the request, or check the device."
+        elif not may_be_sent:
+            advice = "The command was never sent and is not executed: repeat it when the link is up again."
+        super().__init__(message, advice)
         self.number = number
         self.request = request
+        self.may_be_sent = may_be_sent
 
 
 class DeviceRebooted(SabotError, ConnectionResetError):
@@ -266,8 +278,19 @@ class WrongRole(Refused, PermissionError):
     def __init__(self, request: str, detail: ErrorDetail | None, code: int) -> None:
         asked = messages.BY_NAME.get(request)
         self.may = sorted(Role(each) for each in getattr(asked, "ROLES", ()))
-        roles = _listed([each.name for each in self.may])
+        own = getattr(detail, "role", None)
+        others = [each for each in self.may if each != own]  # its own role may, but not now
+        roles = _listed([each.name for each in others or self.may])
         super().__init__(request, detail, code, f" Allowed roles: {roles}.")
+        people = [each.name.lower() for each in others if each in (Role.FLOOR, Role.SERVICE, Role.LAB)]
+        if people:
+            options = _listed([f"--{each}-key FILE" for each in people])
+            self.advice = (
+                f"It takes the key of {_listed(people)}: {options} on the command line, "
+                "by=Credential(…) in a program."
+            )
+        elif Role.TABLE in others:
+            self.advice = "Only the device's owner may: connect with the device's key, as owner."
 
 
 class WrongState(Refused):
@@ -284,10 +307,20 @@ class WrongState(Refused):
         allowed = getattr(detail, "allowed", 0)
         self.state: ShoeState | ShufflerState | int = known.get(state, state)
         self.allowed = [each for number, each in known.items() if allowed >> number & 1]
-        extra = f" It is {getattr(self.state, 'name', self.state)}."
+        halves: dict[int, str] = {Half.SHUFFLER: "The shuffler", Half.SHOE: "The shoe"}
+        half = halves.get(getattr(detail, "half", 0), "It")
+        extra = f" {half} is {getattr(self.state, 'name', self.state)}."
         if self.allowed:
             extra += f" It would be allowed when {_listed([each.name for each in self.allowed])}."
         super().__init__(request, detail, code, extra)
+        cards_rest = self.state is ShoeState.READY or self.state is ShufflerState.STORED
+        if cards_rest and any(each is ShoeState.EMPTY or each is ShufflerState.IDLE for each in self.allowed):
+            self.advice += " 'sabot service empty' takes every card out of the machine."
+        elif self.state is ShoeState.BLOCKED:
+            self.advice = (
+                "A card may lie between shoe and exit. The floor opens the shoe's door, looks, closes it and "
+                "gives 'purge' at the table: 'sabot play'. docs/recovery.md has the other ways."
+            )
 
 
 class NotAllowed(Refused):

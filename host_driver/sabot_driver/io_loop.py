@@ -134,7 +134,7 @@ class IoLoop:
             self._port.start_open()
         self._transmit(now)
         if self.can_write(now):
-            batch = connection.take_batch()
+            batch = connection.write_ahead.take_batch()
             if batch is not None:
                 self._starting = batch
                 self._writing = True
@@ -145,16 +145,16 @@ class IoLoop:
 
     def can_write(self, now: int) -> bool:
         """Whether a step would give the disk worker a batch now."""
-        return not self._writing and self.connection.has_batch() and self._disk_wait(now) is None
+        return not self._writing and self.connection.write_ahead.has_batch() and self._disk_wait(now) is None
 
     def idle(self) -> bool:
         """Whether nothing is being written, or waits for it. False while a failed journal is retried."""
-        return not self._writing and not self.connection.has_batch()
+        return not self._writing and not self.connection.write_ahead.has_batch()
 
     def deadline(self, now: int) -> int | None:
         """The tick at which ``step`` is due by itself."""
         due = self.connection.deadline(now)
-        if not self._writing and self.connection.has_batch():
+        if not self._writing and self.connection.write_ahead.has_batch():
             wait = self._disk_wait(now)
             if wait is None:
                 wait = now
@@ -175,11 +175,11 @@ class IoLoop:
 
     def fail(self, now: int, error: BaseException) -> None:
         """Report a bug that ended a step, and continue in a new session."""
-        self.connection.failed(error)
+        self.connection.report_bug(error)
         starting, self._starting = self._starting, None
         if starting is not None:  # else its events would be lost
             self._writing = False
-            self.connection.requeue(starting)
+            self.connection.write_ahead.requeue(starting)
         self._inside = True
         self._enter(now)
         self._inside = False
@@ -221,5 +221,5 @@ class IoLoop:
             self.connection.batch_failed(result.batch, result.error)
         else:
             self._retry_disk_at = ticks.add(now, RETRY_DISK_MS)
-            self.connection.requeue(result.batch)
+            self.connection.write_ahead.requeue(result.batch)
             raise result.error

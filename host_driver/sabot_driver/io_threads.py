@@ -1,4 +1,4 @@
-"""The threads that wait for a port and for the disk, so that no loop does. Both shells use them."""
+"""The threads that wait for the port and the disk, so that ``IoLoop`` never waits. Both shells use them."""
 
 import threading
 from collections import deque
@@ -13,13 +13,13 @@ JOIN_S = 10.0
 
 
 class ReaderPort:
-    """A transport with a thread that opens, reads and closes it, so that no one closes it under a read."""
+    """A transport with a thread that opens, reads and closes it, so that it is never closed during a read."""
 
     def __init__(self, transport: Transport, ready: Callable[[], None]) -> None:
         """``ready`` is called in the thread when ``take`` has something."""
         self._transport = transport
         self._ready = ready
-        self._opening = 0  # counts openings, so that what a closed one still reports is dropped
+        self._opening = 0  # counts openings and closings; inputs with an older count are dropped
         self._inputs: deque[tuple[int, bytes | PortOpened | PortLost]] = deque()
         self._thread: threading.Thread | None = None
 
@@ -90,7 +90,7 @@ class JournalThread:
         self._result: BatchResult | None = None
         self._stopped = False
         self._thread = threading.Thread(target=self._run, name="sabot-journal", daemon=True)
-        self.run = self._thread.start
+        self.start_thread = self._thread.start
 
     def start(self, batch: JournalBatch) -> None:
         """Begin to write."""

@@ -40,6 +40,7 @@ WITHOUT_CHAIN = 1  # the version before; opening such a journal takes it over
 NUMBERS_AT_ONCE = 1024  # reserved on disk together; a crash skips at most this many
 PAGE = 256
 BUSY_S = 5.0  # how long a write waits for another program that holds the write lock
+CACHE_KIB = 512  # of pages that SQLite keeps in memory; rows are rarely read again
 
 UnsavedEvent = tuple[bytes, EventReceived | EventGap]
 """The memory id of the device when it sent the event, and the event or gap."""
@@ -197,6 +198,7 @@ class Journal:
         db = self._db
         db.execute("PRAGMA journal_mode=WAL")
         db.execute("PRAGMA synchronous=FULL")
+        db.execute(f"PRAGMA cache_size=-{CACHE_KIB}")
         (version,) = db.execute("PRAGMA user_version").fetchone()
         if version in (0, WITHOUT_CHAIN):
             self._begin(version, key, random)

@@ -105,8 +105,10 @@ def read_key(path: Path) -> bytes:
     try:
         mode = path.stat().st_mode
         text = path.read_text(encoding="ascii").strip()
-    except (OSError, UnicodeDecodeError) as error:
-        raise KeyMissing(f"{path}: {error}") from error
+    except OSError as error:
+        raise KeyMissing(f"{path}: {error.strerror or error}") from error
+    except UnicodeDecodeError as error:
+        raise KeyMissing(f"{path}: not a key of {KEY_SIZE} bytes in hexadecimal") from error
     if os.name == "posix" and mode & OTHERS:
         raise KeyExposed(f"{path}: users other than its owner can read this key")
     try:

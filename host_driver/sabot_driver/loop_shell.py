@@ -1,4 +1,4 @@
-"""What the two shells of an ``IoLoop`` share: whom they tell, and the journal's rows as programs see them."""
+"""What the two shells of an ``IoLoop`` share: listeners, and the journal's rows as programs see them."""
 
 import logging
 import os
@@ -7,7 +7,7 @@ from concurrent.futures import Future, InvalidStateError
 
 from sabot_driver.clock import Clock
 from sabot_driver.connection import Connection
-from sabot_driver.errors import Forked
+from sabot_driver.errors import Closed, Forked, JournalError
 from sabot_driver.journal import Journal, JournalEntry
 from sabot_driver.link_state import Completion, Notice
 from sabot_driver.transports import Transport
@@ -19,7 +19,7 @@ Listener = Callable[[Notice], None]
 
 
 class LoopShell:
-    """One device's connection while something runs it. A subclass has the loop and the waits."""
+    """Base of both shells: one device's connection. A subclass has the loop and waits for results."""
 
     def __init__(self, connection: Connection, transport: Transport, journal: Journal, clock: Clock) -> None:
         self.connection = connection
@@ -36,24 +36,42 @@ class LoopShell:
 
     @property
     def closed(self) -> bool:
-        """Whether it is over."""
+        """Whether ``close`` was called."""
         return self._closing
 
     @property
     def rows(self) -> int:
-        """The newest row's id."""
+        """The id of the newest row of the journal that programs may read."""
         self.check_process()
         return self._rows
 
     def check_process(self) -> None:
-        """Forked, in a child of the process that runs the loop: its calls would wait in vain."""
+        """Raise Forked in a child of the process that runs the loop: no thread would answer there."""
         if os.getpid() != self._pid:
             raise Forked(f"{self.connection.url}: this client belongs to process {self._pid}")
 
+    def check_open(self) -> None:
+        """Raise Closed after ``close``, and Forked in a child process."""
+        self.check_process()
+        if self._closing:
+            raise Closed(f"{self.connection.url}: the client was closed")
+
     def rows_now(self, after: int) -> list[JournalEntry]:
-        """Rows after one that are there at this moment, up to the newest that was announced."""
+        """The rows after ``after`` that programs may read. Raises Closed if it was closed meanwhile."""
         upto = self.rows
-        return [row for row in self.journal.after(after) if row.id <= upto]
+        try:
+            return [row for row in self.journal.after(after) if row.id <= upto]
+        except JournalError:
+            self.check_open()  # ``close`` has closed the journal as well
+            raise
+
+    def set_reader_position(self, reader: str, at: int) -> None:
+        """Store that a named reader has processed a row. Raises Closed after ``close``: it is not stored."""
+        try:
+            self.journal.set_reader_position(reader, at)
+        except JournalError:
+            self.check_open()  # ``close`` has closed the journal as well
+            raise
 
     def _tell_listeners(self, notices: list[Notice]) -> None:
         """Log notices and call listeners; a listener that raises does not stop the others."""
@@ -68,7 +86,7 @@ class LoopShell:
 
 
 def complete(completion: Completion) -> None:
-    """Give a future its result or error; one that was cancelled meanwhile stays so."""
+    """Give a future its result or error. A future that was cancelled meanwhile stays cancelled."""
     future: Future[object] = completion.future
     try:
         if completion.error is not None:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from sabot_driver.clock import Clock, Deadline
 from sabot_driver.connection import Connection
+from sabot_driver.credentials import check_key
 from sabot_driver.error_mapping import wrong_kind
 from sabot_driver.errors import KeyMissing, KeysLost, NotProvisioned, WrongDevice
 from sabot_driver.journal import Journal
@@ -46,7 +47,7 @@ class OpenedDevice:
     def settle_key(self) -> None:
         """Keep only the key that the session has proved, if the keyring had two."""
         if self.keyring is not None and self.keys.other is not None:
-            self.keyring.settle(self.identity.serial, self.connection.key, self.simulator)
+            self.keyring.settle(self.identity.serial, self.connection.protocol.key, self.simulator)
 
 
 def open_device(
@@ -64,6 +65,12 @@ def open_device(
     transport: Transport | None = None,
 ) -> OpenedDevice:
     """Identify the device, find its key and open its journal. ``connect`` says what the arguments are."""
+    if key is not None:
+        check_key(key)
+    if serial is not None and not isinstance(serial, bytes):
+        raise TypeError(f"serial is bytes, not {serial!r}: sabot_driver.serial_numbers.parse_serial makes it")
+    if isinstance(journal, str):
+        raise TypeError(f"journal is a pathlib.Path, not {journal!r}: write Path(…)")
     clock = clock or Clock()
     if simulator is None:
         simulator = is_simulator(url)

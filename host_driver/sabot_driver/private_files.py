@@ -5,6 +5,7 @@ opened. On Windows the folder's access list does this; the modes mean nothing th
 """
 
 import contextlib
+import errno
 import os
 import stat
 from pathlib import Path
@@ -39,6 +40,12 @@ def prepare(path: Path) -> None:
     tighten(path)
 
 
+def _check_ours(path: Path, about: os.stat_result) -> None:
+    """PermissionError for a regular file of another user, who could read what is written into it."""
+    if os.name == "posix" and stat.S_ISREG(about.st_mode) and about.st_uid != os.geteuid():
+        raise PermissionError(errno.EACCES, "the file is another user's", str(path))
+
+
 def prepare_database(path: Path) -> None:
     """The same for a database. SQLite gives the files beside it the database's own mode."""
     prepare(path)
@@ -47,11 +54,14 @@ def prepare_database(path: Path) -> None:
 
 
 def open_new(path: Path) -> BinaryIO:
-    """Open a file for writing from its beginning; OSError as ``open`` has it."""
-    flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | getattr(os, "O_BINARY", 0)
+    """Open a file for writing from its beginning; OSError as ``open`` has it, and for another user's file."""
+    flags = os.O_WRONLY | os.O_CREAT | getattr(os, "O_BINARY", 0)
     file = os.fdopen(os.open(path, flags, MODE), "wb")
     try:
+        _check_ours(path, os.fstat(file.fileno()))
         tighten(path)
+        if stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+            file.truncate()
     except BaseException:
         file.close()
         raise

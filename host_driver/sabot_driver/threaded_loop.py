@@ -1,6 +1,7 @@
 """The thread shell: an ``IoLoop`` run by the driver's own threads, and the waits of the programs that use it.
 
-- A program's thread runs its request itself, under the lock, and writes to the port. Then it waits.
+- A program's thread runs its request in the loop, under the lock, and writes it to the port. Then it waits
+  for the answer's future.
 - The reader opens the port, which may take seconds, and steps the loop with what it reads.
 - The timer steps the loop when something is due. It also logs notices and calls listeners.
 - The journal writer writes batches without the lock. A slow disk delays neither the port nor a time-out.
@@ -20,7 +21,6 @@ from typing import Concatenate, ParamSpec, TypeVar
 
 from sabot_driver.clock import Clock
 from sabot_driver.connection import Connection
-from sabot_driver.errors import Closed
 from sabot_driver.io_loop import IoLoop
 from sabot_driver.io_threads import JOIN_S, JournalThread, ReaderPort
 from sabot_driver.journal import Journal, JournalEntry
@@ -45,7 +45,7 @@ class ThreadedLoop(LoopShell):
         self._lock = threading.RLock()
         self._changed = threading.Condition(self._lock)  # the link, the newest row, or closing
         self._due = threading.Condition(self._lock)  # the timer has something to do
-        self._timer_until: int | None = 0  # the tick until which the timer sleeps; None for long
+        self._timer_until: int | None = 0  # the tick until which the timer sleeps; None: LONGEST_SLEEP_S
         self._telling = False  # listeners are being called
         self._port = ReaderPort(transport, self._step)
         self._disk = JournalThread(journal, clock, self._lock, self._step)
@@ -54,17 +54,15 @@ class ThreadedLoop(LoopShell):
 
     def start(self) -> None:
         """Start the threads."""
-        self._disk.run()
+        self._disk.start_thread()
         self._timer.start()
 
     # -- for programs' threads ------------------------------------------------------------------
 
     def call(self, operation: Callable[Concatenate[int, P], T], *args: P.args, **named: P.kwargs) -> T:
-        """Run an operation of the connection at this moment and send what it caused. Closed if it is."""
-        self.check_process()
+        """Run an operation of the connection now, and send what it caused. Raises Closed after ``close``."""
         with self._lock:
-            if self._closing:
-                raise Closed("the client was closed")
+            self.check_open()
             result = self._loop.call(self.clock.now_ms(), operation, *args, **named)
         self._deliver()
         return result
@@ -95,31 +93,33 @@ class ThreadedLoop(LoopShell):
             return connection.link is LinkState.UP
 
     def rows_after(self, id: int, timeout_s: float | None) -> list[JournalEntry]:
-        """Rows of the journal after one; waits for the first, none when time is up. Closed when it is."""
+        """The journal's rows after ``id``. Waits for the first one; empty when time is up.
+
+        Raises Closed after ``close``.
+        """
         self.check_process()
         with self._lock:
             self._changed.wait_for(lambda: self._rows > id or self._closing, timeout_s)
             if self._rows <= id:
-                if self._closing:
-                    raise Closed("the client was closed")
+                self.check_open()
                 return []
         return self.rows_now(id)
 
     def wait_closed(self, timeout_s: float) -> bool:
-        """Wait for the end, or until time is up; whether it is over."""
+        """Wait for ``close``, or until time is up. True if ``close`` was called."""
         with self._lock:
             return self._changed.wait_for(lambda: self._closing, timeout_s)
 
     def notify(self, notice: Notice) -> None:
-        """Have listeners told something of the driver."""
+        """Queue a notice for listeners, and wake the timer, which calls them."""
         with self._lock:
             self.connection.notify(notice)
             self._due.notify()
 
     def close(self) -> None:
-        """End the session, write what waits for the journal, end the threads. A second time does nothing.
+        """End the session, write what waits for the journal, end the threads. A second call does nothing.
 
-        Nor does it in a forked child: port and files belong to the parent.
+        In a forked child it does nothing either: port and files belong to the parent.
         """
         if os.getpid() != self._pid:
             return
@@ -137,8 +137,9 @@ class ThreadedLoop(LoopShell):
             self._timer.join(JOIN_S)
         with self._lock:
             started = self._timer.ident is not None
+            ahead = self.connection.write_ahead
             self._changed.wait_for(
-                lambda: not started or self._loop.idle() or self.connection.journal_error is not None, JOIN_S
+                lambda: not started or self._loop.idle() or ahead.error is not None, JOIN_S
             )
         if not self._disk.stop():
             log.warning("the disk does not answer: the journal is closed when it does")
@@ -217,13 +218,14 @@ class ThreadedLoop(LoopShell):
                 self._due.notify()
 
     def _has_untold(self) -> bool:
-        """Whether notices wait, or are being told, so that answers wait for them; none do at the end."""
+        """Whether a notice has not reached all listeners. Answers wait for that, except in ``close``."""
         return (self.connection.has_notices() or self._telling) and not self._closing
 
     def _tell(self) -> None:
-        """Log notices and call listeners, without the lock. Only the timer does, which Ctrl-C never ends.
+        """Log notices and call listeners, without the lock.
 
-        An interruption would leave the log's lock held, too.
+        The timer calls this, because Ctrl-C never interrupts it: an interruption would leave the lock of
+        ``logging`` held. ``close`` calls it once more after the timer has ended.
         """
         self._telling = True
         with self._lock:

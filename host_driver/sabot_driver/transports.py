@@ -26,6 +26,7 @@ WRITE_S = 2.0  # a port that accepts no byte for this time counts as lost
 BLOCK_S = 0.2  # the longest read on a port that cannot be woken
 WAKEABLE_S = 5.0
 CHUNK = 65536
+CHECK_NETWORK = "Check host and port, and that a device or 'sabot simulate' listens there."
 SERIAL_HANDLERS = "sabot.serial_handlers"
 
 
@@ -42,16 +43,13 @@ class Transport(Protocol):
         """Open the port; raises PortBusy, PortDenied or NoDevice."""
 
     def read(self) -> bytes:
-        """What has come, as soon as something has; nothing after a while, or when woken.
-
-        With ``seconds``, after so long at the latest, where that can be said.
-        """
+        """Wait for bytes and return them; empty after at most 5 s without any, or after ``wake``."""
 
     def write(self, data: bytes) -> None:
         """Send all bytes, or raise LinkLost."""
 
     def wake(self) -> None:
-        """End a read that waits."""
+        """Let a ``read`` that waits return empty, where the port supports that."""
 
     def close(self) -> None:
         """Close the port; a second call does nothing."""
@@ -168,8 +166,7 @@ class SocketTransport:
         try:
             made = socket.create_connection(self._address, CONNECT_S)
         except OSError as error:
-            advice = "Check host and port, and that a device or 'sabot simulate' listens there."
-            raise NoDevice(f"{self.url}: {error.strerror or error}", advice) from error
+            raise NoDevice(f"{self.url}: {error.strerror or error}", CHECK_NETWORK) from error
         made.settimeout(WRITE_S)
         made.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self._socket = made
@@ -299,7 +296,7 @@ def opening_error(url: str, error: BaseException) -> SabotError:
         return NoDevice(f"{url}: there is no such port")
     if number == errno.EISDIR or "Could not configure port" in text:  # pyserial keeps no number of the latter
         return NoDevice(f"{url}: this is no serial port", "'sabot devices' lists ports with a device.")
-    return NoDevice(f"{url}: {text}")
+    return NoDevice(f"{url}: {text}", CHECK_NETWORK if url.startswith("rfc2217://") else None)
 
 
 def _add_handlers() -> None:
@@ -316,12 +313,17 @@ def is_simulator(url: str) -> bool:
 
 def transport_for(url: str) -> Transport:
     """The transport for a URL or a port's name; BadUrl if there is none."""
+    if not isinstance(url, str):
+        raise TypeError(f"a device URL is a string, not {url!r}")
     if not url.strip():
-        raise BadUrl("an empty URL")
-    if urlsplit(url).scheme == "usb":
+        raise BadUrl("the device URL is empty")
+    scheme = urlsplit(url).scheme
+    if scheme in ("sim", "usb", "socket") and not url.startswith(f"{scheme}://"):
+        raise BadUrl(f"{url}: the URL begins with {scheme}://")
+    if scheme == "usb":
         from sabot_driver.usb import UsbTransport
 
         return UsbTransport.from_url(url)
-    if urlsplit(url).scheme == "socket":
+    if scheme == "socket":
         return SocketTransport(url)
     return SerialTransport(url)

@@ -17,6 +17,9 @@ from sabot_driver.transports import is_simulator
 
 HOME_VARIABLE = "SABOT_HOME"
 TABLE_RECORD = ".table.db"
+LONGEST_PLAIN = 64
+_PLAIN_NAME = re.compile(rf"[A-Za-z0-9](?:[A-Za-z0-9.-]{{0,{LONGEST_PLAIN - 2}}}[A-Za-z0-9-])?")
+"""A table's name that is its folder's name too."""
 
 
 class TableUnknown(SabotError, KeyError):
@@ -167,8 +170,14 @@ class UserFiles:
         return f"{serial}-{number}"
 
     def table_folder(self, name: str) -> Path:
-        """Where programs find what runs a table, by the table's name or by its device's URL."""
-        return self.state / "tables" / (re.sub(r"[^A-Za-z0-9.-]+", "_", name).strip("_.") or "table")
+        """Where programs find what runs a table, by the table's name or by its device's URL.
+
+        A name that cannot be a folder's name as it is gets a part of its hash: no two tables share a folder.
+        """
+        if not _PLAIN_NAME.fullmatch(name):
+            plain = re.sub(r"[^A-Za-z0-9.-]+", "_", name).strip("_.")[:LONGEST_PLAIN] or "table"
+            name = f"{plain}_{hashlib.sha256(name.encode(errors='surrogateescape')).hexdigest()[:16]}"
+        return self.state / "tables" / name
 
     @property
     def house(self) -> Path:

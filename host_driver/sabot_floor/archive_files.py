@@ -11,7 +11,7 @@ from typing import TextIO
 from sqlalchemy import Engine, select
 from sqlalchemy.exc import SQLAlchemyError
 
-from sabot_floor.archive_store import first_of
+from sabot_floor.archive_store import StoredSource, first_of
 from sabot_floor.archive_tables import open_engine, rows, sources
 from sabot_floor.errors import ArchiveFailed
 from sabot_floor.payloads import chained
@@ -79,7 +79,7 @@ def check_chains(engine: Engine, heard: Callable[[int], None] = lambda _: None) 
     return found
 
 
-def _check(engine: Engine, source: "_Source") -> SourceChecked:
+def _check(engine: Engine, source: StoredSource) -> SourceChecked:
     n, hash, wrong, count = source.begins_prev, source.begins_hash or "", "", 0
     if not hash:
         wrong = "its beginning is missing"
@@ -122,19 +122,6 @@ def back_up(path: Path, out: Path) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class _Source:
-    id: int
-    table: str
-    chain: str
-    source: str
-    level: str
-    begins_prev: int
-    begins_hash: str | None
-    n: int
-    hash: str
-
-
-@dataclass(frozen=True, slots=True)
 class _Row:
     n: int
     prev: int
@@ -147,7 +134,7 @@ class _Row:
     body: str
 
 
-def _sources(engine: Engine, table: str | None) -> list[_Source]:
+def _sources(engine: Engine, table: str | None) -> list[StoredSource]:
     c = sources.c
     query = select(
         c.id, c.table_name, c.chain, c.source, c.level, c.begins_prev, c.begins_hash, c.n, c.hash
@@ -155,7 +142,7 @@ def _sources(engine: Engine, table: str | None) -> list[_Source]:
     if table is not None:
         query = query.where(c.table_name == table)
     with engine.connect() as db:
-        return [_Source(*tuple(each)) for each in db.execute(query)]
+        return [StoredSource(*tuple(each)) for each in db.execute(query)]
 
 
 def _rows(engine: Engine, source_id: int) -> Iterator[_Row]:

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, func, insert, select, update
+from sqlalchemy import Connection, bindparam, func, insert, select, update
 from sqlalchemy.exc import SQLAlchemyError
 
 from sabot_evidence.chain import first_hash
@@ -64,7 +64,9 @@ class Taken:
 
 
 @dataclass(slots=True)
-class _Source:
+class StoredSource:
+    """A source as the archive's table has it."""
+
     id: int
     table: str
     chain: str
@@ -74,7 +76,7 @@ class _Source:
     begins_hash: str | None
     n: int
     hash: str
-    count: int
+    count: int = 0
 
 
 def first_of(chain: str, source: str, level: FloorLevel) -> str:
@@ -82,6 +84,30 @@ def first_of(chain: str, source: str, level: FloorLevel) -> str:
     if level is FloorLevel.ALL:
         return first_hash("journal" if chain == DEVICE else "record").hex()
     return hashlib.sha256(f"sabot floor 1\n{source}".encode()).hexdigest()
+
+
+# Statements are made once: to build one takes longer than SQLite takes to execute it.
+_SOURCES = select(
+    sources.c.id, sources.c.table_name, sources.c.chain, sources.c.source, sources.c.level,
+    sources.c.begins_prev, sources.c.begins_hash, sources.c.n, sources.c.hash, sources.c.count,
+).order_by(sources.c.touched_us, sources.c.id)  # fmt: skip
+_FIND = _SOURCES.where(
+    sources.c.table_name == bindparam("table"),
+    sources.c.chain == bindparam("chain"),
+    sources.c.source == bindparam("source"),
+)
+_UPDATE = update(sources).where(sources.c.id == bindparam("of"))
+_OF = rows.c.source_id == bindparam("of")
+_THERE = select(rows.c.n, rows.c.hash).where(
+    _OF, rows.c.n >= bindparam("first"), rows.c.n <= bindparam("last")
+)
+_BEHIND = (
+    select(rows.c.n, rows.c.prev, rows.c.hash, rows.c.body)
+    .where(_OF, rows.c.n > bindparam("after"))
+    .order_by(rows.c.n)
+    .limit(WALK)
+)
+_ADD = insert(rows)
 
 
 class ArchiveStore:
@@ -104,7 +130,7 @@ class ArchiveStore:
     def take(self, delivered: Sequence[Delivered]) -> Taken:
         """Commit messages, all or none; `ArchiveFailed` if nothing was committed."""
         taken = Taken()
-        changed: list[_Source] = []
+        changed: list[StoredSource] = []
         now_us = time.time_ns() // 1000
         try:
             with self.engine.begin() as db:
@@ -119,12 +145,14 @@ class ArchiveStore:
             self._remember(source)
         return taken
 
-    def _remember(self, source: _Source) -> None:
+    def _remember(self, source: StoredSource) -> None:
         head = ChainHead(source=source.source, n=source.n, hash=source.hash, count=source.count)
         self._known[source.table, source.chain, source.source] = head
         self._latest.setdefault(source.table, {})[source.chain] = head
 
-    def _take_one(self, db: Connection, delivered: Delivered, now_us: int, taken: Taken) -> _Source | None:
+    def _take_one(
+        self, db: Connection, delivered: Delivered, now_us: int, taken: Taken
+    ) -> StoredSource | None:
         """Take one message; its source if that has changed."""
         table = self._names.table_of(delivered.subject) or "floor"
         try:
@@ -143,18 +171,11 @@ class ArchiveStore:
             self._advance(db, source, message, new, taken)
         if source.n == before and not new:
             return None
-        db.execute(
-            update(sources)
-            .where(sources.c.id == source.id)
-            .values(
-                n=source.n,
-                hash=source.hash,
-                count=source.count,
-                touched_us=now_us,
-                begins_prev=source.begins_prev,
-                begins_hash=source.begins_hash,
-            )
-        )
+        values = {
+            "of": source.id, "n": source.n, "hash": source.hash, "count": source.count, "touched_us": now_us,
+            "begins_prev": source.begins_prev, "begins_hash": source.begins_hash,
+        }  # fmt: skip
+        db.execute(_UPDATE, values)
         return source
 
     def _quarantine(self, db: Connection, delivered: Delivered, why: str, now_us: int) -> None:
@@ -168,7 +189,7 @@ class ArchiveStore:
                 )
             )  # fmt: skip
 
-    def _source(self, db: Connection, message: RowMessage, now_us: int) -> _Source:
+    def _source(self, db: Connection, message: RowMessage, now_us: int) -> StoredSource:
         found = self._find(db, message.table, message.chain, message.source)
         if found is None:
             values = {
@@ -187,35 +208,22 @@ class ArchiveStore:
             found.count = begins.prev if message.level is FloorLevel.ALL else 0
         return found
 
-    def _find(self, db: Connection, table: str, chain: str, source: str) -> _Source | None:
-        columns = sources.c
-        only = (columns.table_name == table, columns.chain == chain, columns.source == source)
-        return next(iter(self._sources(db, *only)), None)
+    def _find(self, db: Connection, table: str, chain: str, source: str) -> StoredSource | None:
+        found = db.execute(_FIND, {"table": table, "chain": chain, "source": source}).first()
+        return None if found is None else StoredSource(*tuple(found))
 
-    def _sources(self, db: Connection, *only: ColumnElement[bool]) -> list[_Source]:
+    def _sources(self, db: Connection) -> list[StoredSource]:
         """Sources, the one that was written last at the end."""
-        columns = sources.c
-        found = db.execute(
-            select(
-                columns.id, columns.table_name, columns.chain, columns.source, columns.level,
-                columns.begins_prev, columns.begins_hash, columns.n, columns.hash, columns.count,
-            ).where(*only).order_by(columns.touched_us, columns.id)
-        )  # fmt: skip
-        return [_Source(*tuple(each)) for each in found]
+        return [StoredSource(*tuple(each)) for each in db.execute(_SOURCES)]
 
     def _insert(
-        self, db: Connection, source: _Source, message: RowMessage, seq: int, now_us: int, taken: Taken
+        self, db: Connection, source: StoredSource, message: RowMessage, seq: int, now_us: int, taken: Taken
     ) -> list[FloorRow]:
         """Insert what is new; those rows."""
         first, last = message.rows[0].n, message.rows[-1].n
-        there: dict[int, str] = {}
-        if first <= source.n or not source.begins_hash or message.rows[0].prev != source.n:
-            found = db.execute(
-                select(rows.c.n, rows.c.hash).where(
-                    rows.c.source_id == source.id, rows.c.n >= first, rows.c.n <= last
-                )
-            )
-            there = {each.n: each.hash for each in found}
+        # also if it follows the newest row: rows behind a gap may be among them
+        found = db.execute(_THERE, {"of": source.id, "first": first, "last": last})
+        there = {each.n: each.hash for each in found}
         new: dict[int, FloorRow] = {}
         for row in message.rows:
             known = new[row.n].hash if row.n in new else there.get(row.n)
@@ -232,7 +240,7 @@ class ArchiveStore:
         return list(new.values())
 
     def _write(
-        self, db: Connection, source: _Source, new: Iterable[FloorRow], message: RowMessage, now_us: int,
+        self, db: Connection, source: StoredSource, new: Iterable[FloorRow], message: RowMessage, now_us: int,
         taken: Taken,
     ) -> None:  # fmt: skip
         values: list[dict[str, Any]] = []
@@ -251,9 +259,9 @@ class ArchiveStore:
                 }
             )  # fmt: skip
         if values:
-            db.execute(insert(rows), values)
+            db.execute(_ADD, values)
 
-    def _keep_apart(self, db: Connection, source: _Source, row: FloorRow, seq: int, now_us: int) -> None:
+    def _keep_apart(self, db: Connection, source: StoredSource, row: FloorRow, seq: int, now_us: int) -> None:
         key = (conflicts.c.source_id == source.id, conflicts.c.n == row.n, conflicts.c.hash == row.hash)
         if db.execute(select(conflicts.c.n).where(*key)).first() is None:
             db.execute(
@@ -266,7 +274,7 @@ class ArchiveStore:
     # -- the contiguous part --------------------------------------------------------------------
 
     def _advance(
-        self, db: Connection, source: _Source, message: RowMessage, new: list[FloorRow], taken: Taken
+        self, db: Connection, source: StoredSource, message: RowMessage, new: list[FloorRow], taken: Taken
     ) -> None:
         """Let the contiguous part grow as far as rows are there and their hashes follow."""
         if source.begins_hash is None:
@@ -277,21 +285,17 @@ class ArchiveStore:
             words = f"{source.chain} {source.source} begins with a hash that is not the beginning's"
             taken.found.append(Found(source.table, "chain_broken", words))
             return
-        if new and new[0].prev == source.n and not self._step(source, new, taken):
+        whole = len(new) == len(message.rows)  # else some of its rows are in the database, between these
+        if whole and new[0].prev == source.n and not self._step(source, new, taken):
             return
         while True:
-            page = db.execute(
-                select(rows.c.n, rows.c.prev, rows.c.hash, rows.c.body)
-                .where(rows.c.source_id == source.id, rows.c.n > source.n)
-                .order_by(rows.c.n)
-                .limit(WALK)
-            ).all()
+            page = db.execute(_BEHIND, {"of": source.id, "after": source.n}).all()
             found = [FloorRow(n=n, prev=prev, hash=hash, body=body) for n, prev, hash, body in page]
             before = source.n
             if not self._step(source, found, taken) or source.n == before:
                 return
 
-    def _step(self, source: _Source, found: Iterable[FloorRow], taken: Taken) -> bool:
+    def _step(self, source: StoredSource, found: Iterable[FloorRow], taken: Taken) -> bool:
         """Take rows into the contiguous part; False at a gap or at a hash that does not follow."""
         for row in found:
             if row.prev > source.n:

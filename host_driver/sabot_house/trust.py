@@ -7,10 +7,10 @@ trusted, and for which site, is a decision of the floor or service.
 import sqlite3
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 from sabot_driver.private_files import make_folder, prepare_database
 from sabot_house.errors import (
@@ -38,7 +38,7 @@ CREATE TABLE proofs (nonce TEXT PRIMARY KEY, at_s INTEGER NOT NULL) WITHOUT ROWI
 """
 
 
-class HouseTrust:
+class HouseTrust(AbstractContextManager["HouseTrust"]):
     """The house of a table PC; None keeps it in memory. Several programs may use the file at once."""
 
     def __init__(self, path: Path | None) -> None:
@@ -71,9 +71,6 @@ class HouseTrust:
         except HouseError:
             self._db.close()
             raise
-
-    def __enter__(self) -> Self:
-        return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None

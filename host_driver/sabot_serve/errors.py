@@ -24,6 +24,10 @@ class ServiceRefused(SabotError):
         self.reason = reason
 
 
+class CredentialRefused(ServiceRefused):
+    """The process that runs a table refused what a person showed: a wrong PIN, or nobody's badge or key."""
+
+
 class OtherVersion(SabotError):
     """The process that runs a table is of another version."""
 

@@ -51,7 +51,7 @@ DEALER: Mapping[str, str] = {
     "refused_pin_delayed": N_("Too many wrong PINs. Wait, then enter it again."),
     "refused_too_many_failures": N_("Too many wrong credentials at this page. Wait a minute."),
     "refused_not_yours": N_("This is for another role. Call the person whose act it is."),
-    "refused_need_gone": N_("This was done before."),
+    "refused_need_gone": N_("This is done or no longer needed."),
     "refused_refused": N_("The table has changed. Look at what it needs now."),
     "refused_rule": N_("The rules do not allow this now."),
     "refused_record": N_("The record cannot be written. Call service."),

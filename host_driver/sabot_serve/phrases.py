@@ -47,7 +47,6 @@ WORDS: Mapping[str, str] = {
     "swap_machine": N_("OTHER MACHINE"),
     "swap_pc": N_("OTHER PC"),
     "change_method": N_("ANOTHER WAY"),
-    "one_pack": N_("ONE PACK"),
     "shuffle_by_hand": N_("SHUFFLE"),
     "verify_shuffle": N_("VERIFY"),
     "cut": N_("CUT"),

@@ -17,7 +17,7 @@ from urllib.parse import urlencode, urlsplit
 from sabot_driver.journal import JournalEntry
 from sabot_driver.received_events import LostEvents, ReceivedEvent, parse_entry
 from sabot_protocol.host.messages import StatusReport
-from sabot_serve.errors import OtherVersion, ServiceGone, ServiceRefused
+from sabot_serve.errors import CredentialRefused, OtherVersion, ServiceGone, ServiceRefused
 from sabot_serve.service_file import UNIX, UNIX_HOST, ServiceAddress
 from sabot_session.canonical import read_row
 from sabot_session.rows import NumberedRow
@@ -27,6 +27,8 @@ QUIET_S = 3.0  # a stream that tells nothing for so long is broken: beats come e
 VERSION = 1
 LONGEST_LINE = 4 * 1024 * 1024  # of a stream: a snapshot is far shorter
 ANY_ADDRESS = ("0.0.0.0", "::", "[::]")
+NOT_PROVED = ("not_authenticated", "pin_delayed", "too_many_failures")
+"""How a service names that a person did not prove who they are."""
 
 
 class ServiceClient:
@@ -123,7 +125,7 @@ class ServiceClient:
             return self._ask("POST", path, body, self._entered())
 
     def _enter(self) -> None:
-        headers = {"Origin": self._origin}
+        headers = {"Origin": self._origin, **self._local()}
         answer, cookie = self._answer("POST", "/api/enter", {"token": self.invite()}, headers)
         self._cookie, self._csrf = cookie, str(answer["csrf"])
 
@@ -225,7 +227,8 @@ def _events(answer: http.client.HTTPResponse) -> Iterator[tuple[str, Any]]:
 def _refused(status: int, body: bytes) -> ServiceRefused:
     try:
         told = json.loads(body)
-        return ServiceRefused(str(told["message"]), str(told["advice"]), status, str(told["error"]))
+        kind = CredentialRefused if told["error"] in NOT_PROVED else ServiceRefused
+        return kind(str(told["message"]), str(told["advice"]), status, str(told["error"]))
     except (ValueError, KeyError, TypeError):
         return ServiceRefused(f"the process that runs this table answered {status}", "", status)
 

@@ -1,6 +1,7 @@
 """One reader of the session for all pages of a table."""
 
 import asyncio
+import time
 from collections.abc import Mapping
 from typing import Any
 
@@ -27,9 +28,10 @@ class ViewStream(ViewChannels):
 
     async def _follow(self) -> None:
         async for change in self._session.changes():
+            next_s = time.monotonic() + LEAST_S
             self.heard()
             self.publish({**self.snapshot, **change.parts, **self._added})
-            await asyncio.sleep(LEAST_S)
+            await asyncio.sleep(max(0.0, next_s - time.monotonic()))
 
     async def _watch(self) -> None:
         """Notice a session that no longer answers: nothing else comes while nothing changes."""

@@ -31,7 +31,7 @@ from sabot_table.rule_texts import DealingMethod
 from sabot_table.settlement import CardSource
 
 if TYPE_CHECKING:
-    from sabot_session.session import TableSession
+    from sabot_session.session_step import SessionStep
 
 FLOOR = TableRole.FLOOR
 ON_DEVICE = {
@@ -45,7 +45,7 @@ ON_DEVICE = {
 # -- the table and its people -------------------------------------------------------------------
 
 
-def open_table(session: "TableSession", act: acts.OpenTable, by: Attribution, act_id: str) -> None:
+def open_table(session: "SessionStep", act: acts.OpenTable, by: Attribution, act_id: str) -> None:
     """The table opens; the machine is set to its game if it is not."""
     rules = session.rules
     told: dict[str, Json] = {
@@ -64,13 +64,13 @@ def open_table(session: "TableSession", act: acts.OpenTable, by: Attribution, ac
     session.set_game(act_id)
 
 
-def set_game(session: "TableSession", act: acts.SetGame, by: Attribution, act_id: str) -> None:
+def set_game(session: "SessionStep", act: acts.SetGame, by: Attribution, act_id: str) -> None:
     """The machine is set to this table's game."""
     session.row("set_game", session.actor(by))
     session.set_game(act_id)
 
 
-def close_table(session: "TableSession", act: acts.CloseTable, by: Attribution, act_id: str) -> None:
+def close_table(session: "SessionStep", act: acts.CloseTable, by: Attribution, act_id: str) -> None:
     """The table closes; what is still open is listed."""
     if session.procedure.table.state in OVER:
         session.reports.collect(by.at_s)
@@ -82,7 +82,7 @@ def close_table(session: "TableSession", act: acts.CloseTable, by: Attribution, 
     session.do(session.procedure.close_table, by, told=told)
 
 
-def sign_in(session: "TableSession", act: acts.SignIn, by: Attribution, act_id: str) -> None:
+def sign_in(session: "SessionStep", act: acts.SignIn, by: Attribution, act_id: str) -> None:
     """A dealer begins to deal here; between rounds only."""
     _between_rounds(session, "a change of dealers")
     before, after = session.state.dealer, session.actor(by)
@@ -92,28 +92,28 @@ def sign_in(session: "TableSession", act: acts.SignIn, by: Attribution, act_id: 
     session.state.dealer = after
 
 
-def sign_out(session: "TableSession", act: acts.SignOut, by: Attribution, act_id: str) -> None:
+def sign_out(session: "SessionStep", act: acts.SignOut, by: Attribution, act_id: str) -> None:
     """The dealer leaves the table; between rounds only."""
     _between_rounds(session, "a dealer who leaves")
     session.row("sign_out", session.actor(by), {"relieved_by": ""})
     session.state.dealer = None
 
 
-def _between_rounds(session: "TableSession", what: str) -> None:
+def _between_rounds(session: "SessionStep", what: str) -> None:
     if session.procedure.table.state not in ("closed", "between", "idle", *OVER):
         raise RuleViolation(
             f"{what} in a round", session.procedure.table.clause("open_bets"), "finish it first"
         )
 
 
-def call_floor(session: "TableSession", act: acts.CallFloor, by: Attribution, act_id: str) -> None:
+def call_floor(session: "SessionStep", act: acts.CallFloor, by: Attribution, act_id: str) -> None:
     """Lamp and display show it."""
     session.row("call_floor", session.actor(by), {"why": act.why}, round_id=_round_id(session))
     session.state.called = act.why
     session.queue(messages.CallFloor(1))
 
 
-def floor_comes(session: "TableSession", act: acts.FloorComes, by: Attribution, act_id: str) -> None:
+def floor_comes(session: "SessionStep", act: acts.FloorComes, by: Attribution, act_id: str) -> None:
     """The call ends."""
     if not session.state.called:
         raise ActRefused("floor_comes: nobody has called the floor")
@@ -122,12 +122,12 @@ def floor_comes(session: "TableSession", act: acts.FloorComes, by: Attribution, 
     session.queue(messages.CallFloor(0))
 
 
-def _round_id(session: "TableSession") -> int:
+def _round_id(session: "SessionStep") -> int:
     playing = session.procedure.table.memory.round
     return 0 if playing is None else playing.round_id
 
 
-def countersign(session: "TableSession", act: acts.Countersign, by: Attribution, act_id: str) -> None:
+def countersign(session: "SessionStep", act: acts.Countersign, by: Attribution, act_id: str) -> None:
     """The floor countersigns a row."""
     if act.row not in session.state.countersign:
         clause = session.procedure.table.clause("void")
@@ -135,13 +135,14 @@ def countersign(session: "TableSession", act: acts.Countersign, by: Attribution,
     data: dict[str, Json] = {"row": act.row, "note": act.note}
     session.row("countersign", session.actor(by), data, round_id=session.round_of_row(act.row))
     session.state.countersign.remove(act.row)
+    session.state.countersign_words.pop(act.row, None)
     session.state.unexplained.pop(act.row, None)
 
 
 # -- packs --------------------------------------------------------------------------------------
 
 
-def receive_pack(session: "TableSession", act: acts.ReceivePack, by: Attribution, act_id: str) -> None:
+def receive_pack(session: "SessionStep", act: acts.ReceivePack, by: Attribution, act_id: str) -> None:
     """A pack arrives; its hours run, and the machine is told of it."""
     if act.back not in BACKS or not act.bag:
         clause = session.procedure.table.clause("receive_pack")
@@ -170,14 +171,14 @@ def receive_pack(session: "TableSession", act: acts.ReceivePack, by: Attribution
         session.queue(messages.RegisterDeck(pack_id, BACKS[act.back], by.at_s), FLOOR, act_id)
 
 
-def register_pack(session: "TableSession", act: acts.RegisterPack, by: Attribution, act_id: str) -> None:
+def register_pack(session: "SessionStep", act: acts.RegisterPack, by: Attribution, act_id: str) -> None:
     """The machine is told of a pack."""
     pack = session.procedure.table.pack(act.pack_id)
     session.row("register_pack", session.actor(by), {"pack_id": act.pack_id})
     session.queue(messages.RegisterDeck(act.pack_id, BACKS[pack.back], pack.opened_s), FLOOR, act_id)
 
 
-def prepare(session: "TableSession", act: Any, by: Attribution, act_id: str) -> None:
+def prepare(session: "SessionStep", act: Any, by: Attribution, act_id: str) -> None:
     """One step of the opening of a pack."""
     packs = session.procedure.packs
     action = {
@@ -190,7 +191,7 @@ def prepare(session: "TableSession", act: Any, by: Attribution, act_id: str) -> 
     session.do(action, by, act.pack_id)
 
 
-def remove_pack(session: "TableSession", act: acts.RemovePack, by: Attribution, act_id: str) -> None:
+def remove_pack(session: "SessionStep", act: acts.RemovePack, by: Attribution, act_id: str) -> None:
     """A pack leaves the table; one inside the machine must come out first."""
     table = session.procedure.table
     told: dict[str, Json] = {
@@ -208,12 +209,20 @@ def remove_pack(session: "TableSession", act: acts.RemovePack, by: Attribution, 
         raise RuleViolation(
             f"pack {act.pack_id} removed from inside the machine",
             table.clause("remove"),
-            "empty it first",
+            "take it out first: the floor or service has the machine emptied ('sabot service empty')",
         )
     if pack is not None:
         session.do(session.procedure.packs.remove_pack, by, act.pack_id, act.reason, told=told)
     else:
         gone = next((each for each in table.memory.packs if each.pack_id == act.pack_id), None)
+        known = act.pack_id in session.state.leaving or act.pack_id in session.state.device.decks
+        if not known:
+            before = act.pack_id <= table.memory.highest_pack
+            was = "has left this table" if before else "was never at this table"
+            raise ActRefused(
+                f"{act.NAME}: deck {act.pack_id} {was}",
+                "'sabot deck list' shows the decks and their numbers.",
+            )
         why = "" if gone is None else gone.must_leave
         session.row("remove", session.actor(by), {**told, "why": why}, table.clause("shuffle_count"))
         session.state.leaving = [each for each in session.state.leaving if each != act.pack_id]
@@ -224,7 +233,7 @@ def remove_pack(session: "TableSession", act: acts.RemovePack, by: Attribution, 
         session.queue(messages.RemoveDeck(act.pack_id, ON_DEVICE[act.reason]), FLOOR, act_id)
 
 
-def order_shuffle(session: "TableSession", act: acts.OrderShuffle, by: Attribution, act_id: str) -> None:
+def order_shuffle(session: "SessionStep", act: acts.OrderShuffle, by: Attribution, act_id: str) -> None:
     """A pack that came out unplayed is shuffled again, on the floor's order (MD3 5.A)."""
     machine = session.ways.machine_serves()
     session.do(session.procedure.packs.start_shuffle, by, act.pack_id, machine=machine)
@@ -236,7 +245,7 @@ def order_shuffle(session: "TableSession", act: acts.OrderShuffle, by: Attributi
 # -- a round ------------------------------------------------------------------------------------
 
 
-def no_more_bets(session: "TableSession", act: acts.NoMoreBets, by: Attribution, act_id: str) -> None:
+def no_more_bets(session: "SessionStep", act: acts.NoMoreBets, by: Attribution, act_id: str) -> None:
     """The round is opened, if it is not, and closed for bets; the machine deals."""
     unexplained.check_none(session.state)
     betting, table = session.procedure.betting, session.procedure.table
@@ -262,7 +271,7 @@ def no_more_bets(session: "TableSession", act: acts.NoMoreBets, by: Attribution,
     session.state.bets_known = playing.wagers_known
 
 
-def _lay(session: "TableSession", wagers: Mapping[int, Mapping[str, int]], by: Attribution) -> None:
+def _lay(session: "SessionStep", wagers: Mapping[int, Mapping[str, int]], by: Attribution) -> None:
     """The layout has exactly these wagers."""
     betting, main = session.procedure.betting, session.rules.main_wagers
     _seat(session, wagers, by)
@@ -276,24 +285,24 @@ def _lay(session: "TableSession", wagers: Mapping[int, Mapping[str, int]], by: A
             session.do(betting.place_wager, by, seat, wager, some[wager])
 
 
-def _lay_seats(session: "TableSession", seats: Iterable[int], by: Attribution) -> None:
+def _lay_seats(session: "SessionStep", seats: Iterable[int], by: Attribution) -> None:
     """These seats bet, and their wagers are not known."""
     betting = list(seats)
     _seat(session, betting, by)
     session.do(session.procedure.betting.place_seats, by, betting)
 
 
-def _seat(session: "TableSession", seats: Iterable[int], by: Attribution) -> None:
+def _seat(session: "SessionStep", seats: Iterable[int], by: Attribution) -> None:
     for seat in sorted(set(seats) - set(session.procedure.table.memory.seated)):
         session.do(session.procedure.betting.sit, by, seat, told={"seat": seat})
 
 
-def _waits_for_cards(session: "TableSession") -> bool:
+def _waits_for_cards(session: "SessionStep") -> bool:
     progress = session.state.round
     return session.procedure.table.state == "revealing" and progress is not None and progress.must_type
 
 
-def expose(session: "TableSession", act: acts.Expose, by: Attribution, act_id: str) -> None:
+def expose(session: "SessionStep", act: acts.Expose, by: Attribution, act_id: str) -> None:
     """The hands lie open: only now the machine is asked for their cards."""
     table, progress = session.procedure.table, session.state.round
     key = "reveal" if table.three_card else "announce"
@@ -307,7 +316,7 @@ def expose(session: "TableSession", act: acts.Expose, by: Attribution, act_id: s
         progress.must_type = True  # a card that was drawn before the round is not read in it
 
 
-def type_hands(session: "TableSession", act: acts.TypeHands, by: Attribution, act_id: str) -> None:
+def type_hands(session: "SessionStep", act: acts.TypeHands, by: Attribution, act_id: str) -> None:
     """The dealer types the cards that lie open; wagers are settled."""
     table, progress = session.procedure.table, session.state.round
     table.check("reveal", by)
@@ -340,7 +349,7 @@ def type_hands(session: "TableSession", act: acts.TypeHands, by: Attribution, ac
     session.reports.settle(by.at_s)
 
 
-def leave_untyped(session: "TableSession", act: acts.LeaveUntyped, by: Attribution, act_id: str) -> None:
+def leave_untyped(session: "SessionStep", act: acts.LeaveUntyped, by: Attribution, act_id: str) -> None:
     """The round is settled with cards that are not known."""
     table = session.procedure.table
     if not _waits_for_cards(session):
@@ -349,7 +358,7 @@ def leave_untyped(session: "TableSession", act: acts.LeaveUntyped, by: Attributi
     _settle_untyped(session, by)
 
 
-def _settle_untyped(session: "TableSession", by: Attribution) -> None:
+def _settle_untyped(session: "SessionStep", by: Attribution) -> None:
     session.do(session.procedure.three_card.hands_not_known, by)
     table, progress = session.procedure.table, session.state.round
     if progress is not None and progress.exposed_by is None:  # dealt by hand: they lie open now
@@ -359,7 +368,7 @@ def _settle_untyped(session: "TableSession", by: Attribution) -> None:
     session.reports.settle(by.at_s)
 
 
-def determine(session: "TableSession", act: acts.Determine, by: Attribution, act_id: str) -> None:
+def determine(session: "SessionStep", act: acts.Determine, by: Attribution, act_id: str) -> None:
     """The dealer says what a wrong count means; a pack that is short or has a card too many leaves."""
     table = session.procedure.table
     told: dict[str, Json] = {"verdict": act.verdict, "advice": table.round.advice}
@@ -368,8 +377,11 @@ def determine(session: "TableSession", act: acts.Determine, by: Attribution, act
         session.reports.collect(by.at_s)
 
 
-def report(session: "TableSession", act: Any, by: Attribution, act_id: str) -> None:
-    """The dealer reports what voids the round; the floor countersigns it."""
+def report(session: "SessionStep", act: Any, by: Attribution, act_id: str) -> None:
+    """Void the round for a report of the dealer or an order of the floor.
+
+    The rule text says whether the floor countersigns a report.
+    """
     procedure = session.procedure
     if isinstance(act, acts.ReportFaceUp):
         session.do(procedure.irregularities.face_up_card, by)
@@ -390,9 +402,11 @@ def report(session: "TableSession", act: Any, by: Attribution, act_id: str) -> N
 # -- the machine --------------------------------------------------------------------------------
 
 
-def clear_fault(session: "TableSession", act: acts.ClearFault, by: Attribution, act_id: str) -> None:
+def clear_fault(session: "SessionStep", act: acts.ClearFault, by: Attribution, act_id: str) -> None:
     """The machine checks with its sensors whether a fault is gone; the floor countersigns a dealer's act."""
-    fault = Fault[act.fault.upper()]
+    fault = Fault.__members__.get(act.fault.upper())
+    if fault is None:
+        raise ActRefused(f"clear_fault: there is no fault '{act.fault}'")
     data: dict[str, Json] = {"fault": act.fault, "countersign": by.role is TableRole.DEALER}
     clause = session.procedure.table.clause("shoe_failed")
     session.row("clear_fault", session.actor(by), data, clause, _round_id(session))
@@ -401,26 +415,26 @@ def clear_fault(session: "TableSession", act: acts.ClearFault, by: Attribution, 
     session.queue(messages.ClearFault(fault), role, act_id)
 
 
-def empty_machine(session: "TableSession", act: acts.EmptyMachine, by: Attribution, act_id: str) -> None:
+def empty_machine(session: "SessionStep", act: acts.EmptyMachine, by: Attribution, act_id: str) -> None:
     """Every card inside comes out; packs that were shuffled are shuffled again on this order (MD3 5.A)."""
     table = session.procedure.table
     session.row("empty_machine", session.actor(by), {}, table.clause("start_shuffle"), _round_id(session))
     session.queue(messages.EmptyMachine(), FLOOR, act_id)
 
 
-def purge(session: "TableSession", act: acts.Purge, by: Attribution, act_id: str) -> None:
+def purge(session: "SessionStep", act: acts.Purge, by: Attribution, act_id: str) -> None:
     """The deal roller turns by one pitch."""
     session.row("purge", session.actor(by), {}, session.procedure.table.clause("shoe_failed"))
     session.queue(messages.Purge(), FLOOR, act_id)
 
 
-def path_inspected(session: "TableSession", act: acts.PathInspected, by: Attribution, act_id: str) -> None:
+def path_inspected(session: "SessionStep", act: acts.PathInspected, by: Attribution, act_id: str) -> None:
     """The floor states that no card lies in the shoe's path."""
     session.row("path_inspected", session.actor(by), {}, session.procedure.table.clause("shoe_failed"))
     session.queue(messages.PathInspected(), FLOOR, act_id)
 
 
-Handler = Callable[["TableSession", Any, Attribution, str], None]
+Handler = Callable[["SessionStep", Any, Attribution, str], None]
 HANDLERS: Mapping[type[acts.Act], Handler] = {
     acts.OpenTable: open_table,
     acts.CloseTable: close_table,

@@ -440,6 +440,10 @@ ACTS: Mapping[str, type[Act]] = {each.NAME: each for each in _ALL}
 """Every act by its name. A module of acts has a tuple ``ACTS``; it is joined here."""
 
 
+LONGEST_TEXT = 1000
+LARGEST = 2**53  # a record's numbers are those of JSON
+
+
 class NotAnAct(ValueError):
     """A name or data that make no act; the text says which."""
 
@@ -462,7 +466,29 @@ def parse_act(name: str, data: Mapping[str, Any]) -> Act:
         made: Act = _form(name).validate_python(data)
     except ValidationError as error:
         raise NotAnAct(f"act '{name}': {error.errors()[0]['msg']}") from error
+    for each in fields(kind):
+        _check_value(f"act '{name}', {each.name}", getattr(made, each.name))
     return made
+
+
+def _check_value(where: str, value: object) -> None:
+    """`NotAnAct` for a text that no screen shows as it was written, and for a number that no row holds."""
+    if isinstance(value, str):
+        # Not printable: line ends, escape sequences of terminals, marks that turn the reading direction.
+        if not value.isprintable():
+            raise NotAnAct(f"{where} has a character that is no plain text")
+        if len(value) > LONGEST_TEXT:
+            raise NotAnAct(f"{where} has {len(value)} characters, more than {LONGEST_TEXT}")
+    elif isinstance(value, int):
+        if abs(value) >= LARGEST:
+            raise NotAnAct(f"{where} is too large a number")
+    elif isinstance(value, Mapping):
+        for key, each in value.items():
+            _check_value(where, key)
+            _check_value(where, each)
+    elif isinstance(value, list | tuple):
+        for each in value:
+            _check_value(where, each)
 
 
 def act_data(act: Act) -> dict[str, Any]:

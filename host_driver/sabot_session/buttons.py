@@ -13,12 +13,12 @@ from sabot_session.rows import Actor, Authentication
 from sabot_table.procedure import Attribution, TableRole
 
 if TYPE_CHECKING:
-    from sabot_session.session import TableSession
+    from sabot_session.session_step import SessionStep
 
 TOUCHES: dict[ButtonFlag, NeedKind] = {ButtonFlag.LEFT: NeedKind.BETS, ButtonFlag.RIGHT: NeedKind.EXPOSE}
 
 
-def pressed(session: "TableSession", which: int, now_s: int) -> None:
+def pressed(session: "SessionStep", which: int, now_s: int) -> None:
     """A button was pressed. Raises the procedure's `RuleViolation` if the rules refuse the touch now."""
     dealer = session.state.dealer
     if dealer is None:

@@ -18,7 +18,7 @@ from sabot_table.rule_texts import DealingMethod
 from sabot_table.settlement import CardSource
 
 if TYPE_CHECKING:
-    from sabot_session.session import TableSession
+    from sabot_session.session_step import SessionStep
 
 FLOOR = TableRole.FLOOR
 COUNTERSIGN: dict[str, Json] = {"countersign": True}
@@ -27,7 +27,7 @@ COUNTERSIGN: dict[str, Json] = {"countersign": True}
 # -- the machine and the method -----------------------------------------------------------------
 
 
-def change_method(session: "TableSession", act: acts.ChangeMethod, by: Attribution, act_id: str) -> None:
+def change_method(session: "SessionStep", act: acts.ChangeMethod, by: Attribution, act_id: str) -> None:
     """Cards are dealt another way; the machine, if it serves, is set to it."""
     told: dict[str, Json] = {"method": act.method, "before": session.procedure.table.method, "why": act.why}
     session.do(session.procedure.equipment.change_method, by, act.method, told=told)
@@ -38,7 +38,7 @@ def change_method(session: "TableSession", act: acts.ChangeMethod, by: Attributi
     session.set_game(act_id)
 
 
-def play_one_pack(session: "TableSession", act: acts.PlayOnePack, by: Attribution, act_id: str) -> None:
+def play_one_pack(session: "SessionStep", act: acts.PlayOnePack, by: Attribution, act_id: str) -> None:
     """The table goes on with one pack, and so does the machine."""
     session.do(session.procedure.packs.play_one_pack, by)
     session.set_game(act_id)
@@ -47,45 +47,45 @@ def play_one_pack(session: "TableSession", act: acts.PlayOnePack, by: Attributio
 # -- a pack on its way into a shoe --------------------------------------------------------------
 
 
-def start_shuffle(session: "TableSession", act: acts.StartShuffle, by: Attribution, act_id: str) -> None:
+def start_shuffle(session: "SessionStep", act: acts.StartShuffle, by: Attribution, act_id: str) -> None:
     """The dealer shuffles by hand."""
     session.do(session.procedure.packs.start_shuffle, by, act.pack_id, machine=False)
 
 
-def finish_shuffle(session: "TableSession", act: acts.FinishShuffle, by: Attribution, act_id: str) -> None:
+def finish_shuffle(session: "SessionStep", act: acts.FinishShuffle, by: Attribution, act_id: str) -> None:
     """The stack is shuffled."""
     session.do(session.procedure.packs.finish_shuffle, by, act.pack_id)
 
 
-def verify_shuffle(session: "TableSession", act: acts.VerifyShuffle, by: Attribution, act_id: str) -> None:
+def verify_shuffle(session: "SessionStep", act: acts.VerifyShuffle, by: Attribution, act_id: str) -> None:
     """The floor saw no uneven distribution (MDM 5.A(2))."""
     session.do(session.procedure.packs.verify_shuffle, by, act.pack_id)
 
 
-def decline_cut(session: "TableSession", act: acts.DeclineCut, by: Attribution, act_id: str) -> None:
+def decline_cut(session: "SessionStep", act: acts.DeclineCut, by: Attribution, act_id: str) -> None:
     """The cut is offered to the next player."""
     session.do(session.procedure.packs.decline_cut, by, act.pack_id, act.seat, told={"seat": act.seat})
 
 
-def cut(session: "TableSession", act: acts.CutPack, by: Attribution, act_id: str) -> None:
+def cut(session: "SessionStep", act: acts.CutPack, by: Attribution, act_id: str) -> None:
     """A player or the dealer cut."""
     told: dict[str, Json] = {"from_top": act.from_top, "seat": act.seat}
     seat = act.seat or None
     session.do(session.procedure.packs.cut, by, act.pack_id, act.from_top, seat, told=told)
 
 
-def order_recut(session: "TableSession", act: acts.OrderRecut, by: Attribution, act_id: str) -> None:
+def order_recut(session: "SessionStep", act: acts.OrderRecut, by: Attribution, act_id: str) -> None:
     """The next person who is entitled cuts again."""
     session.do(session.procedure.packs.order_recut, by, act.pack_id)
 
 
-def place_cover(session: "TableSession", act: acts.PlaceCover, by: Attribution, act_id: str) -> None:
+def place_cover(session: "SessionStep", act: acts.PlaceCover, by: Attribution, act_id: str) -> None:
     """The second cover card of a batch."""
     told: dict[str, Json] = {"above_bottom": act.above_bottom}
     session.do(session.procedure.packs.place_cover, by, act.pack_id, act.above_bottom, told=told)
 
 
-def laid_in(session: "TableSession", act: acts.LaidIn, by: Attribution, act_id: str) -> None:
+def laid_in(session: "SessionStep", act: acts.LaidIn, by: Attribution, act_id: str) -> None:
     """The machine takes the batch in its shoe, if its door was opened and its sensors see cards."""
     table = session.procedure.table
     batch = session.ways.delivery.next_pack()
@@ -97,7 +97,7 @@ def laid_in(session: "TableSession", act: acts.LaidIn, by: Attribution, act_id: 
     session.queue(messages.LoadShoe(act.pack_id), FLOOR, act_id)
 
 
-def load(session: "TableSession", act: acts.LoadPack, by: Attribution, act_id: str) -> None:
+def load(session: "SessionStep", act: acts.LoadPack, by: Attribution, act_id: str) -> None:
     """Into the manual shoe, or into the hand."""
     table = session.procedure.table
     if table.method is DealingMethod.AUTOMATED_SHOE:
@@ -107,7 +107,7 @@ def load(session: "TableSession", act: acts.LoadPack, by: Attribution, act_id: s
     session.state.shoe = ShoeProgress(in_hand=act.pack_id)
 
 
-def burn(session: "TableSession", act: acts.Burn, by: Attribution, act_id: str) -> None:
+def burn(session: "SessionStep", act: acts.Burn, by: Attribution, act_id: str) -> None:
     """The first card decides how many go with it. The machine deals those; by hand they were dealt."""
     table, first = session.procedure.table, card(act.first)
     if table.method is not DealingMethod.AUTOMATED_SHOE:
@@ -123,7 +123,7 @@ def burn(session: "TableSession", act: acts.Burn, by: Attribution, act_id: str) 
     shoe.burn_card = str(first)
 
 
-def end_shoe(session: "TableSession", act: acts.EndShoe, by: Attribution, act_id: str) -> None:
+def end_shoe(session: "SessionStep", act: acts.EndShoe, by: Attribution, act_id: str) -> None:
     """The cards of a finished shoe are in the discard rack."""
     session.do(session.procedure.packs.end_shoe, by)
 
@@ -131,9 +131,7 @@ def end_shoe(session: "TableSession", act: acts.EndShoe, by: Attribution, act_id
 # -- seats --------------------------------------------------------------------------------------
 
 
-def collect_vigorish(
-    session: "TableSession", act: acts.CollectVigorish, by: Attribution, act_id: str
-) -> None:
+def collect_vigorish(session: "SessionStep", act: acts.CollectVigorish, by: Attribution, act_id: str) -> None:
     """A seat pays what it owes."""
     owed = session.procedure.table.memory.marked.get(act.seat, 0)
     told: dict[str, Json] = {"seat": act.seat, "cents": owed}
@@ -143,7 +141,7 @@ def collect_vigorish(
 # -- a round ------------------------------------------------------------------------------------
 
 
-def dealt(session: "TableSession", act: acts.Dealt, by: Attribution, act_id: str) -> None:
+def dealt(session: "SessionStep", act: acts.Dealt, by: Attribution, act_id: str) -> None:
     """Every hand has its cards; the procedure counts them one by one."""
     table = session.procedure.table
     table.check("deal_card", by)
@@ -158,7 +156,7 @@ def dealt(session: "TableSession", act: acts.Dealt, by: Attribution, act_id: str
             session.do(session.procedure.mini.deal_card, by)
 
 
-def count_stub(session: "TableSession", act: acts.CountStub, by: Attribution, act_id: str) -> None:
+def count_stub(session: "SessionStep", act: acts.CountStub, by: Attribution, act_id: str) -> None:
     """The dealer's count of the stub, and of the hands where it does not fit (MD3 8.F, 9.D)."""
     table = session.procedure.table
     hands = len(table.turns()) * HAND_CARDS if act.hands is None else sum(act.hands.values())
@@ -173,7 +171,7 @@ def count_stub(session: "TableSession", act: acts.CountStub, by: Attribution, ac
     session.do(session.procedure.three_card.count_stub, by, act.stub, act.hands, told={**told, **COUNTERSIGN})
 
 
-def _verdict(session: "TableSession", act: acts.CountStub) -> str:
+def _verdict(session: "SessionStep", act: acts.CountStub) -> str:
     table = session.procedure.table
     counts = dict.fromkeys(table.turns(), HAND_CARDS) if act.hands is None else act.hands
     total = act.stub + sum(counts.values())
@@ -182,12 +180,12 @@ def _verdict(session: "TableSession", act: acts.CountStub) -> str:
     return "misdealt" if any(each != HAND_CARDS for each in counts.values()) else "correct"
 
 
-def pass_stub(session: "TableSession", act: acts.PassStub, by: Attribution, act_id: str) -> None:
+def pass_stub(session: "SessionStep", act: acts.PassStub, by: Attribution, act_id: str) -> None:
     """The stub is not counted in this round."""
     session.do(session.procedure.three_card.pass_stub, by)
 
 
-def announce(session: "TableSession", act: acts.Announce, by: Attribution, act_id: str) -> None:
+def announce(session: "SessionStep", act: acts.Announce, by: Attribution, act_id: str) -> None:
     """The dealer turned the first four cards and types them."""
     player, banker = cards(" ".join(act.player)), cards(" ".join(act.banker))
     _must_type(session)
@@ -197,7 +195,7 @@ def announce(session: "TableSession", act: acts.Announce, by: Attribution, act_i
         session.state.round.must_type = False
 
 
-def third_card(session: "TableSession", act: acts.TurnThird, by: Attribution, act_id: str) -> None:
+def third_card(session: "SessionStep", act: acts.TurnThird, by: Attribution, act_id: str) -> None:
     """The dealer types a third card."""
     drawn = card(act.card)
     _must_type(session)
@@ -207,7 +205,7 @@ def third_card(session: "TableSession", act: acts.TurnThird, by: Attribution, ac
         session.state.round.must_type = False
 
 
-def _must_type(session: "TableSession") -> None:
+def _must_type(session: "SessionStep") -> None:
     """Refuse typed cards while the machine's reader tells them."""
     table, progress = session.procedure.table, session.state.round
     reads = table.method is DealingMethod.AUTOMATED_SHOE and table.memory.round is not None
@@ -215,22 +213,21 @@ def _must_type(session: "TableSession") -> None:
         raise RuleViolation("typed cards", table.clause("cards_known"), "wait: the machine reads them")
 
 
-def settle(session: "TableSession", act: acts.Settle, by: Attribution, act_id: str) -> None:
+def settle(session: "SessionStep", act: acts.Settle, by: Attribution, act_id: str) -> None:
     """The wagers are settled as shown."""
     session.reports.settle_by(by)
 
 
-def collect(session: "TableSession", act: acts.Collect, by: Attribution, act_id: str) -> None:
+def collect(session: "SessionStep", act: acts.Collect, by: Attribution, act_id: str) -> None:
     """The cards are off the layout; the round is over."""
     progress, table = session.state.round, session.procedure.table
     waits = progress is not None and progress.opened and not progress.device_done
     if waits and session.ways.machine_serves():
         raise RuleViolation("collecting cards", table.clause("collect"), "wait: the machine ends the round")
-    session.do(session.procedure.round_end.collect, by)
-    session.state.round = None
+    session.collect_cards(by)
 
 
-def taken_out(session: "TableSession", act: acts.TakenOut, by: Attribution, act_id: str) -> None:
+def taken_out(session: "SessionStep", act: acts.TakenOut, by: Attribution, act_id: str) -> None:
     """The cards of a void round came out of a machine that cannot be used."""
     table = session.procedure.table
     if session.ways.machine_serves():
@@ -243,7 +240,7 @@ def taken_out(session: "TableSession", act: acts.TakenOut, by: Attribution, act_
 
 
 def drawn_in_error(
-    session: "TableSession", act: acts.ReportDrawnInError, by: Attribution, act_id: str
+    session: "SessionStep", act: acts.ReportDrawnInError, by: Attribution, act_id: str
 ) -> None:
     """A card too many: unseen it is the next card; seen it is another matter."""
     _by_hand(session, "a card drawn in error")
@@ -251,13 +248,13 @@ def drawn_in_error(
     session.do(session.procedure.irregularities.drawn_in_error, by, seen, told={"card": act.seen})
 
 
-def unauthorised_third(session: "TableSession", act: acts.ReportThird, by: Attribution, act_id: str) -> None:
+def unauthorised_third(session: "SessionStep", act: acts.ReportThird, by: Attribution, act_id: str) -> None:
     """A third card against the rules (MDM 13.B-C)."""
     _by_hand(session, "a third card against the rules")
     session.do(session.procedure.mini.unauthorised_third, by, _seen(act.seen), told={"card": act.seen})
 
 
-def card_exposed(session: "TableSession", act: acts.ReportExposed, by: Attribution, act_id: str) -> None:
+def card_exposed(session: "SessionStep", act: acts.ReportExposed, by: Attribution, act_id: str) -> None:
     """A card was seen (MDM 13.D); one that the machine brought face up is named by this."""
     progress, seen = session.state.round, card(act.card)
     if progress is None or not progress.aside:
@@ -267,7 +264,7 @@ def card_exposed(session: "TableSession", act: acts.ReportExposed, by: Attributi
         progress.aside = 0
 
 
-def _by_hand(session: "TableSession", what: str) -> None:
+def _by_hand(session: "SessionStep", what: str) -> None:
     """Refuse a card that no machine dealt at a table whose machine deals."""
     table = session.procedure.table
     if table.method is DealingMethod.AUTOMATED_SHOE and session.state.round is not None:
@@ -279,23 +276,23 @@ def _seen(named: str | None) -> Card | None:
     return None if named is None else card(named)
 
 
-def too_few(session: "TableSession", act: acts.ReportTooFew, by: Attribution, act_id: str) -> None:
+def too_few(session: "SessionStep", act: acts.ReportTooFew, by: Attribution, act_id: str) -> None:
     """The shoe cannot finish the round: void, and new cards."""
     session.do(session.procedure.voiding.too_few_cards, by)
 
 
-def cover_card(session: "TableSession", act: acts.ReportCover, by: Attribution, act_id: str) -> None:
+def cover_card(session: "SessionStep", act: acts.ReportCover, by: Attribution, act_id: str) -> None:
     """The cover card came; the machine's shoe senses its own."""
     _by_hand(session, "a cover card")
     session.do(session.procedure.mini.cover_card, by)
 
 
-def last_hand(session: "TableSession", act: acts.AnnounceLastHand, by: Attribution, act_id: str) -> None:
+def last_hand(session: "SessionStep", act: acts.AnnounceLastHand, by: Attribution, act_id: str) -> None:
     """The next hand is the shoe's last."""
     session.do(session.procedure.mini.announce_last_hand, by)
 
 
-def begin_simulated(session: "TableSession", act: acts.BeginSimulated, by: Attribution, act_id: str) -> None:
+def begin_simulated(session: "SessionStep", act: acts.BeginSimulated, by: Attribution, act_id: str) -> None:
     """A round without wagers, opened by cards that were seen (MDM 13.D)."""
     session.do(
         session.procedure.mini.begin_simulated, by,
@@ -308,7 +305,7 @@ def begin_simulated(session: "TableSession", act: acts.BeginSimulated, by: Attri
 
 
 def authorise_simulated(
-    session: "TableSession", act: acts.AuthoriseSimulated, by: Attribution, act_id: str
+    session: "SessionStep", act: acts.AuthoriseSimulated, by: Attribution, act_id: str
 ) -> None:
     """The machine opens a round that has no bets."""
     table = session.procedure.table
@@ -321,7 +318,7 @@ def authorise_simulated(
     session.queue(messages.SimulateRound(playing.round_id, playing.pack_id), FLOOR, act_id)
 
 
-Handler = Callable[["TableSession", Any, Attribution, str], None]
+Handler = Callable[["SessionStep", Any, Attribution, str], None]
 HANDLERS: Mapping[type[Act], Handler] = {
     acts.ChangeMethod: change_method,
     acts.PlayOnePack: play_one_pack,

@@ -1,7 +1,7 @@
-"""A way of dealing as a part of the session: what it asks of the machine and of people.
+"""The interface of a way of dealing: what it asks of the machine and of people.
 
-`DealingWays` knows which way a table deals now: by game, method, and whether the machine may be used. It
-returns None where the machine deals stacks: `device_side`, `device_reports` and `table_needs` do that.
+`DealingWays.now` chooses the way by game and method. It returns None if the machine deals stacks: the code
+for stacks is in `device_side`, `device_reports` and `table_needs`.
 """
 
 from collections.abc import Iterator
@@ -17,11 +17,14 @@ from sabot_table.procedure import TableProcedure
 from sabot_table.rule_texts import DealingMethod
 
 if TYPE_CHECKING:
-    from sabot_session.session import TableSession
+    from sabot_session.session_step import SessionStep
 
 
 class DealingWay(Protocol):
-    """How cards come from a pack into the hands. All but ``hear`` to ``go_on`` only read the state."""
+    """How cards come from a pack into the hands.
+
+    ``hear``, ``executed``, ``failed`` and ``go_on`` change the state. The other methods only read it.
+    """
 
     def game(self, hours: int) -> GameState:
         """What the machine must be set to; ``hours`` is how long a pack may be used."""
@@ -35,19 +38,19 @@ class DealingWay(Protocol):
     def may_close_bets(self) -> bool:
         """Whether a round can begin with "no more bets" now."""
 
-    def hear(self, session: "TableSession", told: Message, now_s: int) -> bool:
-        """An event of the machine; whether it means something to this way alone."""
+    def hear(self, session: "SessionStep", told: Message, now_s: int) -> bool:
+        """Take in an event of the machine. True: `DeviceReports` does nothing more with it."""
 
     def executed(
-        self, session: "TableSession", request: Request[Any], answer: Message | None, now_s: int
+        self, session: "SessionStep", request: Request[Any], answer: Message | None, now_s: int
     ) -> bool:
-        """The machine executed a request; whether it was one of this way alone."""
+        """Take in that the machine executed a request. True: `DeviceReports` does nothing more with it."""
 
-    def failed(self, session: "TableSession", request: Request[Any], reason: int | None) -> None:
-        """The machine refused a request."""
+    def failed(self, session: "SessionStep", request: Request[Any], reason: int | None) -> None:
+        """Take in that the machine refused a request, and the ``reason`` if it gave one."""
 
-    def go_on(self, session: "TableSession", now_s: int) -> None:
-        """What follows from the state by itself."""
+    def go_on(self, session: "SessionStep", now_s: int) -> None:
+        """Run the actions that follow from the state without an act or an event."""
 
 
 class DealingWays:

@@ -25,15 +25,15 @@ from sabot_session.device_side import CARDS_OUT, OVER
 from sabot_session.outcomes import Failed, NotYours
 from sabot_session.rows import Actor, Authentication, Json
 from sabot_session.session_state import BegunShuffle, OutboxCommand
-from sabot_session.snapshot import round_snapshot
 from sabot_session.table_rows import hands_data
 from sabot_table.cards import DECK_CARDS, card
 from sabot_table.errors import ImpossibleCards
 from sabot_table.procedure import Attribution, TableRole, vocabulary
+from sabot_table.procedure.memory import PackState
 from sabot_table.procedure.packs import IN_SHOE
 
 if TYPE_CHECKING:
-    from sabot_session.session import TableSession
+    from sabot_session.session_step import SessionStep
 
 DEVICE = Actor("", TableRole.DEVICE, Authentication.SENSED)
 PROGRAM = Actor("", TableRole.PROGRAM, Authentication.PROGRAM)
@@ -53,7 +53,7 @@ FIRST_SHOE_PLACE = Place.PUSHER
 class DeviceReports:
     """Takes what the device told in a step of the session."""
 
-    def __init__(self, session: "TableSession") -> None:
+    def __init__(self, session: "SessionStep") -> None:
         self._session = session
 
     # -- what the device told -------------------------------------------------------------------
@@ -319,13 +319,22 @@ class DeviceReports:
         self._session.state.unfed.pop(found[0], None)
         if vocabulary.DeviceUnit.SHUFFLER in table.memory.units:
             return  # people have said meanwhile that it cannot be used
-        pack = table.pack(found[0])
+        self._taken_in(table.pack(found[0]), shuffle_id, now_s)
+
+    def _taken_in(self, pack: PackState, shuffle_id: int, now_s: int) -> None:
+        """The machine has this pack: the round's cards are collected, and the shuffle begins.
+
+        At a closed table, or if no dealer is signed in who collects, `go_on` does this later.
+        """
+        table = self._session.procedure.table
         playing = table.memory.round
         if playing is not None and playing.pack_id == pack.pack_id:
+            if self._session.state.dealer is None:
+                return
             self.collect(now_s)
         self._mark_past_hours(now_s)
         if pack.must_leave or table.state == "closed":
-            return  # its hours ended while it was fed, or the table was closed: it comes out again
+            return  # its hours ended while it was fed, or the table was closed
         if pack.state != "shuffling":
             action = self._session.procedure.packs.start_shuffle
             self._session.do(
@@ -336,15 +345,22 @@ class DeviceReports:
                 told={"shuffle_id": shuffle_id},
             )
 
+    def _packs_taken_in(self, now_s: int) -> None:
+        """Packs that the machine took at a closed table, or without a dealer, lie in no rack any more."""
+        table, device = self._session.procedure.table, self._session.state.device
+        if table.state == "closed" or vocabulary.DeviceUnit.SHUFFLER in table.memory.units:
+            return
+        for pack in table.packs():
+            if self._session.machine.was_taken_in(pack):
+                begun = (number for number, each in device.begun.items() if each.pack_id == pack.pack_id)
+                self._taken_in(pack, max(begun, default=0), now_s)
+
     def collect(self, now_s: int) -> None:
         """The dealer collected the cards of a round that is over; its pack leaves if it must."""
         by = self._session.dealer_by(now_s)
         if by is None:
             raise NotYours("collecting the cards: no dealer is signed in")
-        last = round_snapshot(self._session)
-        self._session.do(self._session.procedure.round_end.collect, by)
-        self._session.state.round = None
-        self._session.state.last_round = last
+        self._session.collect_cards(by)
 
     def _identify(self, now_s: int) -> None:
         device, memory = self._session.state.device, self._session.procedure.table.memory
@@ -431,13 +447,14 @@ class DeviceReports:
     # -- what follows from the state ------------------------------------------------------------
 
     def go_on(self, now_s: int) -> None:
-        """Steps that follow by themselves: cards that came out, a pack that lies in the shoe."""
+        """Steps that follow by themselves: cards that came out, packs in the shuffler and in the shoe."""
         table = self._session.procedure.table
         playing = table.memory.round
         if playing is not None and table.state == "voided" and playing.cards_in_device:
             self._cards_came_out(now_s)
         self._units_failed(now_s)
         self._mark_past_hours(now_s)
+        self._packs_taken_in(now_s)
         way = self._session.ways.now()
         if way is not None:
             way.go_on(self._session, now_s)

@@ -66,7 +66,6 @@ from sabot_session.session_state import Commitment, DeviceState, FaultState, Gam
 from sabot_table.hand_ranking import HAND_CARDS
 from sabot_table.procedure import TableProcedure
 from sabot_table.procedure.memory import PackState
-from sabot_table.procedure.vocabulary import DeviceUnit
 
 NAMES = {Back.RED: "red", Back.BLUE: "blue"}  # of a pack's back, as the table has it
 BACKS = {name: back for back, name in NAMES.items()}
@@ -123,6 +122,19 @@ class DeviceSide:
             device.survey = list(SURVEY)
             device.refused = ""
 
+    def events_lost(self) -> None:
+        """Take in that events were lost, and ask the machine for its whole state again.
+
+        The session waits for no event that may be among the lost ones. A pack whose count was lost must be
+        shuffled again (`is_uncounted`), and so must a pack that came out without being counted.
+        """
+        device, shoe, delivered = self.device, self._state.shoe, self._procedure.table.memory.delivered
+        device.fed = device.commit_asked = shoe.deliver_asked = shoe.end_asked = 0
+        device.shelved = device.in_shuffler
+        if delivered:
+            self._doubt(delivered)
+        self.link(device.up, device.serial, device.memory_id, device.model)
+
     def hear(self, told: Message) -> None:
         """Take an event into the machine's state. Any event allows a refused request again.
 
@@ -133,7 +145,7 @@ class DeviceSide:
         if isinstance(told, Booted):
             device.faults.clear()
             device.commitments.clear()
-            device.fed = device.commit_asked = device.in_shoe = device.in_shuffler = 0
+            device.fed = device.commit_asked = device.in_shoe = device.in_shuffler = device.shelved = 0
             device.shoe, device.shuffler = ShoeState.STARTING, ShufflerState.STARTING
             device.emptying = device.path_empty = False
             shuffle_reveals.forget(device)
@@ -149,6 +161,7 @@ class DeviceSide:
         elif isinstance(told, ShufflerChanged):
             device.shuffler = told.state
             device.in_shuffler = 0 if told.state is ShufflerState.IDLE else told.deck_id
+            device.shelved = told.deck_id if told.state is ShufflerState.STORED else 0
             if told.state in (ShufflerState.FEEDING, ShufflerState.JAMMED):
                 device.fed = 0
             if told.state in (ShufflerState.JAMMED, ShufflerState.DOOR_OPEN):
@@ -236,6 +249,9 @@ class DeviceSide:
         if isinstance(answer, StatusReport):
             device.shoe, device.shuffler = answer.shoe, answer.shuffler
             device.path_empty = False
+            device.in_shoe = 0 if answer.shoe == ShoeState.EMPTY else device.in_shoe
+            device.in_shuffler = 0 if answer.shuffler == ShufflerState.IDLE else device.in_shuffler
+            device.emptying = device.emptying and not self.emptying_ended()
             if not answer.flags & StatusFlag.FAULT_LATCHED:
                 device.faults.clear()
             device.open_round = answer.round_id if answer.flags & StatusFlag.ROUND_OPEN else 0
@@ -343,8 +359,10 @@ class DeviceSide:
         table, device = self._procedure.table, self.device
         if device.shuffler != ShufflerState.IDLE or device.fed or device.emptying or table.state == "closed":
             return None
-        if DeviceUnit.SHUFFLER in table.memory.units:
-            return None
+        if table.memory.units:
+            return None  # packs leave the machine only through the shoe, so a failed shoe ends shuffles too
+        if any(each.pack_id == device.in_shoe and self.is_uncounted(each) for each in table.packs()):
+            return None  # the machine is emptied first, or this pack would come out again with that one
         waiting = [each for each in table.packs() if self._waits(each)]
         waiting.sort(key=lambda each: each.pack_id == table.memory.last_pack)
         if not waiting or (device.shoe == ShoeState.LOADING and len(waiting) > 1):
@@ -368,6 +386,10 @@ class DeviceSide:
             return pack.state in FED_FROM
         over = self._procedure.table.state in OVER and not playing.cards_in_device
         over = over and self._procedure.table.rules.fixed.every_round
+        if self._state.dealer is None:
+            return False  # a dealer lays the cards in, and with that collects them
+        if any(each.state == "discards" for each in self._procedure.table.packs()):
+            return False  # the other pack leaves the rack first (MD3 3.B(5))
         return over and progress is not None and progress.device_done
 
     def stops_often(self, pack: PackState) -> bool:
@@ -381,6 +403,29 @@ class DeviceSide:
     def is_inside(self, pack: PackState) -> bool:
         """Whether the pack is in one of the machine's halves."""
         return pack.pack_id in (self.device.in_shoe, self.device.in_shuffler)
+
+    def was_taken_in(self, pack: PackState) -> bool:
+        """Whether the machine has taken this pack out of the tray, and the record has it elsewhere.
+
+        That happens if the table closes, or the dealer signs out, while the machine takes the pack.
+        """
+        table = self._procedure.table
+        if pack.pack_id not in (self.device.fed, self.device.in_shuffler):
+            return False
+        playing = table.memory.round
+        if playing is not None and playing.pack_id == pack.pack_id:
+            return table.state in OVER and not playing.cards_in_device
+        return pack.state in ("stacked", "discards")
+
+    def is_uncounted(self, pack: PackState) -> bool:
+        """Whether the machine has shuffled this pack, and its count is not on record.
+
+        That happens if the machine counts a pack at a closed table. The pack must be shuffled again.
+        """
+        device = self.device
+        if pack.pack_id == device.in_shoe:
+            return pack.state in FED_FROM and self._procedure.table.three_card
+        return pack.pack_id == device.shelved and pack.state in FED_FROM
 
     # -- for the session, its reports and its needs ---------------------------------------------
 
@@ -409,7 +454,8 @@ class DeviceSide:
         """Whether the floor must empty the machine, and the machine allows it now.
 
         Reasons: cards inside are unproved, their pack must leave, the machine is set to another game, the
-        table does not know the pack in the shoe or its shuffle, or another pack has the turn.
+        table does not know the pack in the shoe, the record does not have a pack's count, or another pack has
+        the turn.
         """
         device, table = self.device, self._procedure.table
         if not self._ways.machine_serves() or self._on_its_way():
@@ -429,10 +475,10 @@ class DeviceSide:
             return self._wrong_on_shelf()
         if device.shoe != ShoeState.READY or table.state in ("betting", *CARDS_OUT, "revealing"):
             return False
-        pack = next((each for each in table.packs() if each.pack_id == device.in_shoe), None)
-        # A pack that was shuffled at a closed table: nobody has its shuffle on record.
-        unseen = pack is not None and pack.state in FED_FROM and table.three_card
-        return pack is None or unseen or (not self.in_turn() and len(device.decks) > 1)
+        if self._ways.now() is None and any(map(self.is_uncounted, table.packs())):
+            return True  # card by card, the shoe in play is finished first
+        known = any(each.pack_id == device.in_shoe for each in table.packs())
+        return not known or (not self.in_turn() and len(device.decks) > 1)
 
     def _on_its_way(self) -> bool:
         """Whether the cards inside belong to a pack that is being delivered or loaded.
@@ -488,6 +534,8 @@ class DeviceSide:
         waiting = all(each.state in FED_FROM for each in others)
         if pack is None or pack.state not in ("shuffling", "shuffled"):
             return True  # the table has this pack elsewhere, so these cards are not the shuffled pack
+        if self.is_uncounted(pack):
+            return True
         return waiting and not self._ways.delivery.has_turn(pack.pack_id)
 
     def wanted_game(self) -> GameState:

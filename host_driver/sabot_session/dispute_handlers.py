@@ -15,20 +15,21 @@ from sabot_table.errors import RuleViolation
 from sabot_table.procedure import Attribution
 
 if TYPE_CHECKING:
-    from sabot_session.session import TableSession
+    from sabot_session.session_step import SessionStep
 
 
 # -- holds --------------------------------------------------------------------------------------
 
 
-def hold(session: "TableSession", act: acts.Hold, by: Attribution, act_id: str) -> None:
+def hold(session: "SessionStep", act: acts.Hold, by: Attribution, act_id: str) -> None:
     """A round's cards stay out of the tray."""
     table, unfed = session.procedure.table, session.state.unfed
     wanted = act.round_id or max(unfed.values(), default=0)
     pack_id = next((pack for pack, round_id in unfed.items() if round_id == wanted), 0)
     if not pack_id:
-        what, do = f"holding the cards of round {wanted}", "its cards are in the tray or have left the table"
-        raise RuleViolation(what, table.clause("collect"), do)
+        which = f"the cards of round {wanted}" if wanted else "a round's cards"
+        do = "they are in the tray or have left the table"
+        raise RuleViolation(f"holding {which}", table.clause("collect"), do)
     if pack_id in session.state.holds:
         raise RuleViolation(f"holding the cards of round {wanted}", table.clause("collect"), "they are held")
     row = session.next_row
@@ -36,7 +37,7 @@ def hold(session: "TableSession", act: acts.Hold, by: Attribution, act_id: str) 
     session.state.holds[pack_id] = HeldPack(row, wanted, act.why)
 
 
-def release(session: "TableSession", act: acts.Release, by: Attribution, act_id: str) -> None:
+def release(session: "SessionStep", act: acts.Release, by: Attribution, act_id: str) -> None:
     """Held cards may be fed again."""
     held = session.state.holds.pop(act.pack_id, None)
     if held is None:
@@ -49,7 +50,7 @@ def release(session: "TableSession", act: acts.Release, by: Attribution, act_id:
 # -- disputes -----------------------------------------------------------------------------------
 
 
-def open_dispute(session: "TableSession", act: acts.OpenDispute, by: Attribution, act_id: str) -> None:
+def open_dispute(session: "SessionStep", act: acts.OpenDispute, by: Attribution, act_id: str) -> None:
     """Somebody says that the screen is wrong."""
     round_id = act.round_id or session.procedure.table.memory.rounds
     if not session.round_rows(round_id):
@@ -59,7 +60,7 @@ def open_dispute(session: "TableSession", act: acts.OpenDispute, by: Attribution
     session.state.disputes.append(OpenDispute(row, round_id, act.why))
 
 
-def decide_dispute(session: "TableSession", act: acts.DecideDispute, by: Attribution, act_id: str) -> None:
+def decide_dispute(session: "SessionStep", act: acts.DecideDispute, by: Attribution, act_id: str) -> None:
     """The floor decides."""
     found = next((each for each in session.state.disputes if each.row == act.row), None)
     if found is None:
@@ -78,7 +79,7 @@ def decide_dispute(session: "TableSession", act: acts.DecideDispute, by: Attribu
 
 
 def propose_correction(
-    session: "TableSession", act: acts.ProposeCorrection, by: Attribution, act_id: str
+    session: "SessionStep", act: acts.ProposeCorrection, by: Attribution, act_id: str
 ) -> None:
     """The dealer says what a round really was; its settlement is computed again."""
     told = corrected(session.rules, session.round_rows(act.round_id), act)
@@ -90,7 +91,7 @@ def propose_correction(
 
 
 def confirm_correction(
-    session: "TableSession", act: acts.ConfirmCorrection, by: Attribution, act_id: str
+    session: "SessionStep", act: acts.ConfirmCorrection, by: Attribution, act_id: str
 ) -> None:
     """The floor confirms; from now on the round is what it says."""
     found = _proposed(session, act)
@@ -102,7 +103,7 @@ def confirm_correction(
 
 
 def decline_correction(
-    session: "TableSession", act: acts.DeclineCorrection, by: Attribution, act_id: str
+    session: "SessionStep", act: acts.DeclineCorrection, by: Attribution, act_id: str
 ) -> None:
     """The floor declines; the round stays as it is."""
     found = _proposed(session, act)
@@ -110,7 +111,7 @@ def decline_correction(
     session.row("decline_correction", session.actor(by), data, round_id=found.round_id)
 
 
-def _proposed(session: "TableSession", act: Any) -> ProposedCorrection:
+def _proposed(session: "SessionStep", act: Any) -> ProposedCorrection:
     found = next((each for each in session.state.corrections if each.row == act.row), None)
     if found is None:
         raise ActRefused(f"{act.NAME}: row {act.row} proposed no correction, or it is decided")
@@ -118,7 +119,7 @@ def _proposed(session: "TableSession", act: Any) -> ProposedCorrection:
     return found
 
 
-HANDLERS: Mapping[type[Act], Callable[["TableSession", Any, Attribution, str], None]] = {
+HANDLERS: Mapping[type[Act], Callable[["SessionStep", Any, Attribution, str], None]] = {
     acts.Hold: hold,
     acts.Release: release,
     acts.OpenDispute: open_dispute,

@@ -9,26 +9,24 @@ from sabot_session.act_base import Act
 from sabot_table.procedure import Attribution, TableRole
 
 if TYPE_CHECKING:
-    from sabot_session.session import TableSession
+    from sabot_session.session_step import SessionStep
 
 
 def report_unit_failed(
-    session: "TableSession", act: acts.ReportUnitFailed, by: Attribution, act_id: str
+    session: "SessionStep", act: acts.ReportUnitFailed, by: Attribution, act_id: str
 ) -> None:
     """A half cannot be used; a round that it deals is void."""
     told = {"serial": session.state.device.serial, "unit": act.unit, "why": act.why}
     session.do(session.procedure.equipment.unit_failed, by, act.unit, told=told)
 
 
-def mark_out_of_order(
-    session: "TableSession", act: acts.MarkOutOfOrder, by: Attribution, act_id: str
-) -> None:
+def mark_out_of_order(session: "SessionStep", act: acts.MarkOutOfOrder, by: Attribution, act_id: str) -> None:
     """A failed half is covered, or has its sign."""
     told = {"serial": session.state.device.serial, "unit": act.unit, "how": act.how}
     session.do(session.procedure.equipment.mark_out_of_order, by, act.unit, act.how, told=told)
 
 
-def repaired(session: "TableSession", act: acts.Repaired, by: Attribution, act_id: str) -> None:
+def repaired(session: "SessionStep", act: acts.Repaired, by: Attribution, act_id: str) -> None:
     """A half may be used again."""
     told = {"serial": session.state.device.serial, "unit": act.unit, "why": act.why}
     session.do(session.procedure.equipment.repaired, by, act.unit, told=told)
@@ -37,14 +35,14 @@ def repaired(session: "TableSession", act: acts.Repaired, by: Attribution, act_i
 
 
 def return_to_service(
-    session: "TableSession", act: acts.ReturnToService, by: Attribution, act_id: str
+    session: "SessionStep", act: acts.ReturnToService, by: Attribution, act_id: str
 ) -> None:
     """The machine tests itself, with the technician's credential."""
     session.row("return_to_service", session.actor(by), {}, session.procedure.table.clause("repaired"))
     session.queue(messages.ReturnToService(), TableRole.SERVICE, act_id)
 
 
-HANDLERS: Mapping[type[Act], Callable[["TableSession", Any, Attribution, str], None]] = {
+HANDLERS: Mapping[type[Act], Callable[["SessionStep", Any, Attribution, str], None]] = {
     acts.ReportUnitFailed: report_unit_failed,
     acts.MarkOutOfOrder: mark_out_of_order,
     acts.Repaired: repaired,

@@ -59,7 +59,7 @@ class RecordVersion(RecordFailed):
 class RecordMissing(RecordFailed, FileNotFoundError):
     """There is no record at this place."""
 
-    advice = "Open the table first: its record begins then."
+    advice = "Its record begins when the table is opened: with 'sabot play' or 'sabot table open'."
 
 
 class ActRepeated(SabotError, ValueError):

@@ -24,7 +24,7 @@ from sabot_table.procedure.packs import IN_SHOE
 from sabot_table.rule_texts import DealingMethod
 
 if TYPE_CHECKING:
-    from sabot_session.session import TableSession
+    from sabot_session.session_step import SessionStep
 
 D, F = TableRole.DEALER, TableRole.FLOOR
 ON_DEVICE = {DealingMethod.MANUAL_SHOE: Method.MANUAL_SHOE, DealingMethod.HAND: Method.HAND}
@@ -52,20 +52,20 @@ class HandDealing:
         """The pack whose turn it is comes out of the machine."""
         return self._delivery.request()
 
-    def hear(self, session: "TableSession", told: Message, now_s: int) -> bool:
+    def hear(self, session: "SessionStep", told: Message, now_s: int) -> bool:
         """A pack came out."""
         return self._delivery.hear(session, told, now_s)
 
     def executed(
-        self, session: "TableSession", request: Request[Any], answer: Message | None, now_s: int
+        self, session: "SessionStep", request: Request[Any], answer: Message | None, now_s: int
     ) -> bool:
         """A pack comes out."""
         return self._delivery.executed(request)
 
-    def failed(self, session: "TableSession", request: Request[Any], reason: int | None) -> None:
+    def failed(self, session: "SessionStep", request: Request[Any], reason: int | None) -> None:
         """Nothing follows: the state decides again."""
 
-    def go_on(self, session: "TableSession", now_s: int) -> None:
+    def go_on(self, session: "SessionStep", now_s: int) -> None:
         """Nothing happens by itself."""
 
     # -- what people must do --------------------------------------------------------------------

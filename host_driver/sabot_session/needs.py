@@ -1,4 +1,4 @@
-"""Needs: what must happen at a table now, who may do it, and by which clause. Faces only render them."""
+"""Needs: what must happen at a table now, who may do it, and by which clause."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -44,7 +44,6 @@ class NeedKind(StrEnum):
     FLOOR_COMES = "floor_comes"  # the dealer has called
     PLAYER_ARRIVES = "player_arrives"  # the table is idle
     CHANGE_METHOD = "change_method"
-    ONE_PACK = "one_pack"  # go on with one
     SHUFFLE_BY_HAND = "shuffle_by_hand"
     VERIFY_SHUFFLE = "verify_shuffle"
     CUT = "cut"
@@ -83,18 +82,21 @@ class Need:
     """The names of the acts that meet it; empty if the machine senses it."""
     since_s: int
     seen: int
-    """The record's newest row when the need took this form. An act names a row that is not older."""
+    """The record's newest row when the need's roles, acts or details changed last.
+
+    An act is refused if its person saw only older rows (``seen`` of `TableSession.act`).
+    """
     details: Mapping[str, Json] = field(default_factory=dict)
 
     @property
     def sensed(self) -> bool:
-        """Whether the machine notices by itself that it was done."""
+        """Whether the machine senses that a person did it, so that no act is given."""
         return not self.acts and bool(self.roles)
 
 
 @dataclass(frozen=True, slots=True)
 class NeedForm:
-    """A need as the table's state gives it, without its history. ``key`` tells it from others of its kind."""
+    """A need as it follows from the state, without number and times. ``key`` is unique within the kind."""
 
     kind: NeedKind
     roles: tuple[TableRole, ...]

@@ -18,7 +18,7 @@ from sabot_session.session_state import WaitingNote
 from sabot_table.procedure import Attribution, TableRole
 
 if TYPE_CHECKING:
-    from sabot_session.session import TableSession
+    from sabot_session.session_step import SessionStep
 
 PROGRAM = Actor("", TableRole.PROGRAM, Authentication.PROGRAM)
 MOST_WAITING = 4
@@ -83,12 +83,12 @@ def check_note(note: Note) -> None:
             raise NoteUnfit(f"the note's {what} has a character that is no plain text")
 
 
-def is_known(session: "TableSession", note: Note) -> bool:
+def is_known(session: "SessionStep", note: Note) -> bool:
     """Whether the table took this note before."""
     return note.note_id in session.state.known_notes
 
 
-def receive(session: "TableSession", note: Note, now_s: int) -> None:
+def receive(session: "SessionStep", note: Note, now_s: int) -> None:
     """Take a note, in a step of the session; `NoteRefused` if the table does not."""
     check_note(note)
     if not session.takes_notes:
@@ -107,7 +107,7 @@ def receive(session: "TableSession", note: Note, now_s: int) -> None:
     state.known_notes = [*state.known_notes, note.note_id][-MOST_KNOWN:]
 
 
-def read_note(session: "TableSession", act: ReadNote, by: Attribution, act_id: str) -> None:
+def read_note(session: "SessionStep", act: ReadNote, by: Attribution, act_id: str) -> None:
     """The note leaves the screen; who read it is on record."""
     waiting = session.state.notes
     found = next((each for each in waiting if each.note_id == act.note_id), None)
@@ -118,9 +118,9 @@ def read_note(session: "TableSession", act: ReadNote, by: Attribution, act_id: s
     waiting.remove(found)
 
 
-def _round_id(session: "TableSession") -> int:
+def _round_id(session: "SessionStep") -> int:
     playing = session.procedure.table.memory.round
     return 0 if playing is None else playing.round_id
 
 
-HANDLERS: Mapping[type[Act], Callable[["TableSession", Any, Attribution, str], None]] = {ReadNote: read_note}
+HANDLERS: Mapping[type[Act], Callable[["SessionStep", Any, Attribution, str], None]] = {ReadNote: read_note}

@@ -9,16 +9,19 @@ from sabot_session.session_state import SessionState
 from sabot_session.shoe_dealing import rack_is_free
 from sabot_table.procedure import TableProcedure, TableRole
 from sabot_table.procedure.context import TableContext
-from sabot_table.procedure.vocabulary import DeviceUnit, RemovalReason
+from sabot_table.procedure.vocabulary import RemovalReason
 from sabot_table.rule_texts import DealingMethod
 
 D, F = TableRole.DEALER, TableRole.FLOOR
 
 
 def _one_pack(table: TableContext) -> Iterator[NeedForm]:
-    """Two packs need the shuffler (MD3 3.B): one of them leaves, not the one on the layout."""
+    """Two packs need the shuffler (MD3 3.B): one of them leaves, not the one on the layout.
+
+    With a failed shoe the shuffler is not used either: packs leave the machine only through the shoe.
+    """
     there, playing = table.packs(), table.memory.round
-    marked = table.memory.units.get(DeviceUnit.SHUFFLER, "failed") != "failed"
+    marked = all(how != "failed" for how in table.memory.units.values())
     if len(there) < 2 or not marked or table.state not in ("between", "idle", "collecting", "voided"):
         return
     kept = 0 if playing is None else playing.pack_id
@@ -57,10 +60,7 @@ def out_of_order_needs(state: SessionState, procedure: TableProcedure) -> Iterat
     if any(how == "failed" for how in table.memory.units.values()):
         return
     if table.method is DealingMethod.AUTOMATED_SHOE:
-        hand = DeviceUnit.SHUFFLER not in table.memory.units
-        barred = (
-            (DealingMethod.AUTOMATED_SHOE,) if hand else (DealingMethod.AUTOMATED_SHOE, DealingMethod.HAND)
-        )
+        barred = (DealingMethod.AUTOMATED_SHOE, DealingMethod.HAND)  # the hand needs the shuffler (MD3 9.A)
         allowed: list[Json] = [str(each) for each in table.rules.dealing.methods if each not in barred]
         name, words = dealing_acts.ChangeMethod.NAME, "choose another way of dealing"
         clause = table.clause(name)

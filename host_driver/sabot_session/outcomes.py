@@ -1,4 +1,4 @@
-"""What becomes of acts and of requests to the device: results and errors."""
+"""Results and refusals of acts, and outcomes of requests to the device."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -8,13 +8,16 @@ from sabot_protocol.host.message_base import Message, Request
 
 
 class ActRefused(SabotError):
-    """An act that is not accepted: nothing was recorded, and nothing has changed."""
+    """The session refuses an act. It recorded nothing, and its state is unchanged."""
 
     advice = "Look at what the table needs now."
 
 
 class NeedGone(ActRefused):
-    """The need was met before; ``by`` is the person who did, if the record tells."""
+    """The need no longer exists.
+
+    ``by`` is the person who met it; "" if no act met it in this run of the program.
+    """
 
     def __init__(self, message: str, by: str = "") -> None:
         super().__init__(message)
@@ -22,20 +25,26 @@ class NeedGone(ActRefused):
 
 
 class StateChanged(ActRefused):
-    """The need has changed since the person looked."""
+    """Roles, acts or details of the need changed after the row that the person saw last."""
 
     advice = "Look at the need again, then act."
 
 
 class NotYours(ActRefused, PermissionError):
-    """The act is not for this person's role, or the credential does not allow it."""
+    """No role of this person may give the act, or the act needs a credential and none was shown."""
 
     advice = "Call the person whose act it is."
 
 
+class NoDealer(ActRefused):
+    """A round cannot be opened while no dealer is signed in: what the machine senses is the dealer's."""
+
+    advice = "A dealer signs in first."
+
+
 @dataclass(frozen=True, slots=True)
 class ActDone:
-    """What became of an act: the record's row. ``repeated``: it was accepted before."""
+    """An act that was accepted, with the number of its first row. ``repeated``: an earlier call did it."""
 
     row: int
     repeated: bool = False
@@ -43,7 +52,10 @@ class ActDone:
 
 @dataclass(frozen=True, slots=True)
 class DeviceCommand:
-    """A request for the device; ``key`` authorises it where a person must."""
+    """A request for the device. With ``needs_key`` the device executes it only with a person's ``key``.
+
+    ``key`` is None if an earlier run of the program took the act: no file holds the key.
+    """
 
     id: int
     message: Request[Any]
@@ -53,7 +65,7 @@ class DeviceCommand:
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """The device executed a request. ``message`` is None if only its ledger told so."""
+    """The device executed a request. ``message`` is None if only the ledger told the outcome."""
 
     message: Message | None
     number: int = 0
@@ -61,7 +73,10 @@ class Answered:
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """A request was not executed, or its outcome is unknown (``unknown``)."""
+    """A request was not executed, or its outcome is unknown (``unknown``).
+
+    ``error`` is the device's refusal; None if the request was not sent or got lost.
+    """
 
     error: SabotError | None = None
     number: int = 0

@@ -24,7 +24,7 @@ from sabot_table.procedure.packs import IN_SHOE
 from sabot_table.procedure.vocabulary import RemovalReason
 
 if TYPE_CHECKING:
-    from sabot_session.session import TableSession
+    from sabot_session.session_step import SessionStep
 
 D, F = TableRole.DEALER, TableRole.FLOOR
 PREPARED = ("shuffled", "cut", "covered")
@@ -59,7 +59,7 @@ class PackDelivery:
         alternates = table.uses_shuffler() and not memory.one_pack
         return not alternates or pack_id != memory.last_pack or pack_id == memory.delivered
 
-    def hear(self, session: "TableSession", told: Message, now_s: int) -> bool:
+    def hear(self, session: "SessionStep", told: Message, now_s: int) -> bool:
         """The pack came out, and the machine counted it."""
         shoe = self._state.shoe
         if isinstance(told, Booted | FaultRaised | ShoeChanged):
@@ -71,6 +71,10 @@ class PackDelivery:
         pack = self._known(told.deck_id)
         if pack is None or pack.state != "shuffled" or self._procedure.table.memory.units:
             return True  # without a machine the pack is shuffled again by hand
+        if self._procedure.table.state == "closed":
+            device = self._state.device
+            device.doubtful = sorted({*device.doubtful, told.deck_id})  # the floor orders another shuffle
+            return True
         by = session.device_by(now_s)
         session.do(self._procedure.packs.deliver, by, told.deck_id)
         if told.count == told.expected:

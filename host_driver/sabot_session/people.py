@@ -48,6 +48,7 @@ LONGEST_DELAY_S = 900
 PIN = re.compile(r"[0-9]{4,12}")
 PERSON_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,31}")
 SHORTEST_BADGE = 4
+LONGEST_NAME = 100
 STEPS = "01234567890 09876543210"
 
 _TABLES = """
@@ -212,6 +213,8 @@ class PeopleRegister:
             raise BadPerson(f"'{person}' is no id: use up to 32 letters, digits, dots and dashes")
         if not name.strip():
             raise BadPerson(f"{person} has no name")
+        if not name.isprintable() or len(name) > LONGEST_NAME:
+            raise BadPerson(f"the name of {person} is no plain text of up to {LONGEST_NAME} characters")
         if not roles or not set(roles) <= set(ROLES):
             raise BadPerson(f"{person} is to be one or more of {', '.join(ROLES)}")
         _check_pin(pin)

@@ -44,6 +44,7 @@ from sabot_table.procedure import TableRole
 VERSION = 3
 WITHOUT_CHAIN = 2  # the version before; opening such a record takes it over
 BUSY_S = 5.0  # how long a write waits for another program that holds the write lock
+CACHE_KIB = 512  # of pages that SQLite keeps in memory; rows are rarely read again
 PAGE = 1000
 PROGRAM = Actor("", TableRole.PROGRAM, Authentication.PROGRAM)
 DAMAGED = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CONSTRAINT, sqlite3.SQLITE_ERROR)
@@ -314,6 +315,7 @@ class SqliteRecord(RecordReader):
             raise RecordDamaged(f"{self.path}: a database that is not a record")
         self._db.execute("PRAGMA journal_mode=WAL")
         self._db.execute("PRAGMA synchronous=FULL")
+        self._db.execute(f"PRAGMA cache_size=-{CACHE_KIB}")
         if is_new:
             with self._transaction() as db:
                 create_tables(db, random(16), place_of(self.path))

@@ -12,7 +12,7 @@ from typing import Any
 from sabot_driver.errors import SabotError
 from sabot_driver.journal import Journal
 from sabot_protocol.host.messages import Booted
-from sabot_session.errors import RecordVersion
+from sabot_session.errors import RecordFailed, RecordVersion
 from sabot_session.record import RecordReader, SqliteRecord
 from sabot_session.record_migration import Migrated, migrate
 from sabot_session.rows import SavedSession
@@ -30,12 +30,18 @@ class TableInPlay(SabotError):
 
 
 def open_record(
-    path: Path | None, rules: RuleSet, journal: Journal, at_s: int, used_before: bool = False
+    path: Path | None,
+    rules: RuleSet,
+    journal: Journal,
+    at_s: int,
+    used_before: bool = False,
+    journal_anew: bool = False,
 ) -> tuple[SqliteRecord, Migrated | None]:
     """The record of a table, ready for a session under these rules, and what a migration took over.
 
     None as path keeps the record in memory. ``used_before``: the device was at another table, so that a new
-    record begins after everything that its journal has; the device is asked for its state.
+    record begins after everything that its journal has; the device is asked for its state. ``journal_anew``:
+    the record's journal is gone (`has_lost_journal`), and the new one has what the device still told.
 
     `TableInPlay` if the table is open under other rules; `MigrationRefused` and the errors of `SqliteRecord`
     as they are named.
@@ -50,11 +56,28 @@ def open_record(
         record = SqliteRecord(path)
     join_chains(record, journal)
     try:
-        _prepare(record, rules, journal, used_before)
+        _prepare(record, rules, journal, used_before, journal_anew)
     except BaseException:
         record.close()
         raise
     return record, migrated
+
+
+def has_lost_journal(path: Path | None, journal: Journal, serial: str) -> bool:
+    """Whether a record has taken in more of its device's events than the journal has.
+
+    Then the journal was put aside or lost, and a new one counts from 1. The session would skip its events.
+    """
+    if path is None or not path.exists():
+        return False
+    try:
+        with RecordReader(path) as reader:
+            saved = reader.load()
+    except RecordFailed:
+        return False  # opening it says what is wrong
+    if saved is None or json.loads(saved.state)["device"].get("serial") != serial:
+        return False
+    return saved.journal_at > journal.last_id()
 
 
 def join_chains(record: SqliteRecord, journal: Journal) -> None:
@@ -78,7 +101,9 @@ def _memory(saved: SavedSession) -> dict[str, Any]:
     return found
 
 
-def _prepare(record: SqliteRecord, rules: RuleSet, journal: Journal, used_before: bool) -> None:
+def _prepare(
+    record: SqliteRecord, rules: RuleSet, journal: Journal, used_before: bool, journal_anew: bool
+) -> None:
     saved, newest = record.load(), record.newest()
     if saved is None:
         memory = TableMemory(rules.sha256, method=rules.dealing.methods[0])
@@ -86,17 +111,18 @@ def _prepare(record: SqliteRecord, rules: RuleSet, journal: Journal, used_before
         begun = SavedSession(save(SessionState(memory, rows=newest)), place)
         record.commit([], begun)
         return
+    place = _after_rows(record, journal) if journal_anew else saved.journal_at
     memory_before = _memory(saved)
     if memory_before["ruleset_sha256"] != rules.sha256:
         if memory_before["state"] != CLOSED:
             name = rules_in_play(record) or "other rules"
             raise TableInPlay(f"the table is open under {name}, not {rules.name}")
-        record.commit([], SavedSession(_other_rules(saved, rules, newest), saved.journal_at))
+        record.commit([], SavedSession(_other_rules(saved, rules, newest), place))
         return
     state = restore(rules, saved.state)
-    if state.rows != newest:  # the record itself wrote a row: it was moved, or restored from a copy
+    if state.rows != newest or journal_anew:  # a row of the record itself: it was moved, or restored
         state.rows = newest
-        record.commit([], SavedSession(save(state), saved.journal_at))
+        record.commit([], SavedSession(save(state), place))
 
 
 def _other_rules(saved: SavedSession, rules: RuleSet, newest: int) -> str:
@@ -115,6 +141,7 @@ def _other_rules(saved: SavedSession, rules: RuleSet, newest: int) -> str:
         next_need=before["next_need"],
         highest_deck=before["highest_deck"],
         countersign=before["countersign"],
+        countersign_words={int(row): words for row, words in before.get("countersign_words", {}).items()},
     )
     text = json.loads(save(state))
     text["device"] = before["device"]  # what its events told; the link coming up asks for the rest
@@ -124,6 +151,24 @@ def _other_rules(saved: SavedSession, rules: RuleSet, newest: int) -> str:
 def _newest(journal: Journal) -> int:
     """The place of the journal's newest entry."""
     return max((entry.id for entry in journal.entries()), default=0)
+
+
+def _after_rows(record: SqliteRecord, journal: Journal) -> int:
+    """The place in a new journal after the newest event of which the record has a row; 0 if it has none.
+
+    Events after it that made no row are taken in once more: they only tell a state.
+    """
+    newest = None
+    for each in record.all_rows():
+        newest = each.row.follows or newest
+    if newest is None:
+        return 0
+    place = 0
+    for entry in journal.entries():
+        same = not entry.is_gap and entry.memory_id.hex() == newest.memory_id
+        if same and (entry.boot_id, entry.n) <= (newest.boot, newest.number):
+            place = entry.id
+    return place
 
 
 def _this_start(journal: Journal) -> int:

@@ -72,6 +72,22 @@ class Replaced:
 
 
 @dataclass(frozen=True, slots=True)
+class Proposed:
+    """A correction that a dealer proposed and the floor has neither confirmed nor declined."""
+
+    number: int
+    dealer: str
+    told: d.CorrectionProposed
+
+    def is_confirmed_by(self, correction: d.Correction) -> bool:
+        """Whether a correction is this one: the row of a correction does not name the row of its proposal."""
+        told = self.told
+        mine = (self.dealer, told.why, told.bets, told.exposed, told.settled)
+        theirs = (correction.dealer, correction.why, correction.bets, correction.exposed, correction.settled)
+        return mine == theirs
+
+
+@dataclass(frozen=True, slots=True)
 class VoidReason:
     """Why a round is void and what goes back; ``give_back`` None: the wagers are not known."""
 
@@ -115,6 +131,8 @@ class Round:
     disputes: tuple[Dispute, ...] = ()
     to_countersign: tuple[int, ...] = ()
     """Rows that the floor has not countersigned."""
+    proposed: tuple[Proposed, ...] = ()
+    """Corrections that wait for the floor."""
     wagers_made: tuple[tuple[int, str, d.Wager], ...] = ()
     """Wagers as they were placed and withdrawn: row, kind, wager."""
     done: tuple[Done, ...] = ()
@@ -293,7 +311,12 @@ def _after(found: Round, each: NumberedRow) -> Round:
                 data.settled or found.facts.settled,
                 data.counted or found.facts.counted,
             )
+            confirmed = next((it for it in found.proposed if it.is_confirmed_by(data)), None)
+            found = replace(found, proposed=tuple(it for it in found.proposed if it is not confirmed))
             return _replaced(found, each, data.dealer, data.why, facts)
+        case d.CorrectionProposed():
+            proposed = Proposed(each.number, row.actor.person, data)
+            return replace(found, proposed=(*found.proposed, proposed))
         case d.DisputeOpened():
             opened = Dispute(each.number, data.why, data.serial or found.serial)
             return replace(found, disputes=(*found.disputes, opened))
@@ -303,6 +326,9 @@ def _after(found: Round, each: NumberedRow) -> Round:
         case d.OfRow() if row.kind == "countersign":
             left = tuple(number for number in found.to_countersign if number != data.row)
             return replace(found, to_countersign=left)
+        case d.OfRow() if row.kind == "decline_correction":
+            waiting = tuple(it for it in found.proposed if it.number != data.row)
+            return replace(found, proposed=waiting)
         case d.OfRow() if row.kind == "release":
             return replace(found, held=tuple(number for number in found.held if number != data.row))
     match row.kind:

@@ -214,9 +214,9 @@ class NoteRead(RowData):
 
 
 class Interruption(RowData):
-    """The program was ended and continued."""
+    """The program was killed, and another run continues the table."""
 
-    last_s: UtcSeconds  # time of the newest row before
+    last_s: UtcSeconds  # time of the procedure's newest action; rows of other kinds may be newer
     commands: tuple[Name, ...] = ()  # ids of commands without an answer then
     note: Text = ""
 

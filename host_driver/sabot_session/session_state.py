@@ -1,4 +1,7 @@
-"""The state of a session: everything that must survive the end of the program. It is saved as JSON."""
+"""The state of a session: everything that must survive the end of the program, saved as JSON.
+
+"The host's nonce" is the table PC's part of a shuffle's randomness.
+"""
 
 from dataclasses import dataclass, field
 from functools import cache
@@ -26,7 +29,7 @@ class Announcement:
     """What the dealer says aloud now."""
 
     text: str
-    state: str  # of the table: when the table goes on, the words are over
+    state: str  # the table's state when it was said; the text is no longer shown in another state
 
 
 @dataclass
@@ -38,30 +41,30 @@ class FaultState:
     cards: int
     steps: str
     service: bool = False  # the device lets only service clear it
-    clearing: bool = False  # its steps were done, and the device looks around
+    clearing: bool = False  # the device executed `clear_fault` and checks its sensors
 
 
 @dataclass
 class Commitment:
-    """A shuffle that the device is bound to and that has not begun."""
+    """A shuffle that the device has committed to and not begun."""
 
     shuffle_id: int
     commitment: str  # hex
-    nonce: str  # hex, ours
+    nonce: str  # hex, the host's
 
 
 @dataclass
 class BegunShuffle:
-    """A shuffle that the device began with our nonce; it is checked once it is revealed."""
+    """A shuffle that the device began with the host's nonce, until it is revealed and checked."""
 
     pack_id: int
     commitment: str  # hex
-    nonce: str  # hex, ours
+    nonce: str  # hex, the host's
 
 
 @dataclass
 class Reveal:
-    """A shuffle as the device reveals it, until all its slots are here."""
+    """A shuffle that the device is revealing; the answers bring its slots in parts."""
 
     shuffle_id: int
     deck_id: int
@@ -85,43 +88,44 @@ class GameState:
 
 @dataclass
 class DeviceState:
-    """The machine as its events and answers have told it."""
+    """The machine's state, from its events and answers."""
 
     serial: str = ""
     memory_id: str = ""  # hex
     up: bool = False
-    survey: list[str] = field(default_factory=list)  # questions still to be asked since the link is up
+    survey: list[str] = field(default_factory=list)  # queries for its whole state, without an answer yet
     shoe: int = 0
     shuffler: int = 0
     in_shoe: int = 0
     in_shuffler: int = 0
+    shelved: int = 0  # the deck on the store shelf, once the event said so; its count was told before
     decks: dict[int, int] = field(default_factory=dict)  # deck id -> back
     faults: list[FaultState] = field(default_factory=list)
     game: GameState | None = None
     versions: dict[str, str] = field(default_factory=dict)
     model: str = ""
-    fed: int = 0  # a deck that the device took; the event of its feeding is on its way
-    commit_asked: int = 0  # deck whose commitment is on its way
+    fed: int = 0  # a deck whose shuffle was accepted, until the event that its feeding began
+    commit_asked: int = 0  # deck of an executed `commit_shuffle` whose event has not come
     commitments: dict[int, Commitment] = field(default_factory=dict)  # by deck
     begun: dict[int, BegunShuffle] = field(default_factory=dict)  # by shuffle, until it is revealed
     reveals: list[int] = field(default_factory=list)  # shuffles that may be revealed now
     reveal: Reveal | None = None
     tray_seen_empty: bool = False
-    emptying: bool = False  # cards come out because the floor said so
-    stops: dict[int, int] = field(default_factory=dict)  # of the shuffler in a row, by pack
+    emptying: bool = False  # the machine executes `empty_machine`
+    stops: dict[int, int] = field(default_factory=dict)  # pack -> shuffler's jams since the pack's count
     doubtful: list[int] = field(default_factory=list)  # packs that may have come out unplayed
-    looked_in: bool = False  # the shoe's path was purged since the shoe is blocked
-    path_empty: bool = False  # the machine took the floor's word for it; its shoe is about to be free
-    cleared_unanswered: int = 0  # a fault whose clearing the device told before it answered
-    refused: str = ""  # a request that the device refused; not repeated before something changes
+    looked_in: bool = False  # the blocked shoe was purged
+    path_empty: bool = False  # `path_inspected` was executed; the event of the shoe's new state has not come
+    cleared_unanswered: int = 0  # a fault whose `fault_cleared` came before the answer to `clear_fault`
+    refused: str = ""  # name and body of the newest refused request (`device_side`)
     last_number: int = 0  # of the newest command that the device answered
-    open_round: int = 0  # the device's own, as its status told it
-    lost_events: bool = False  # in the round in play
+    open_round: int = 0  # the round that is open on the device, from its status; 0 for none
+    lost_events: bool = False  # events were lost while cards of the round in play came out
 
 
 @dataclass
 class RoundProgress:
-    """How far the device is with the round in play, and what people told of it."""
+    """How far the device is with the round in play, and what people reported about it."""
 
     round_id: int
     opened: bool = False
@@ -131,9 +135,9 @@ class RoundProgress:
     device_done: bool = False  # ended or void there
     stub: int | None = None
     count: int | None = None
-    void_reason: int = 0  # to tell the device
+    void_reason: int = 0  # for the request `void_round`
     exposed_by: Actor | None = None
-    exposed_event: DeviceEventId | None = None  # where a button told it
+    exposed_event: DeviceEventId | None = None  # the press, if the machine's button was used
     revealed: bool = False
     faces: list[list[int]] = field(default_factory=list)  # by stack, once exposed
     must_type: bool = False
@@ -169,7 +173,7 @@ class HeldPack:
 
 @dataclass
 class UnexplainedReport:
-    """What the machine told and the rules had no place for; the floor has not looked yet."""
+    """A report of the machine that the rules refused, until the floor countersigns its row."""
 
     what: str
     why: str
@@ -187,7 +191,7 @@ class OpenDispute:
 
 @dataclass
 class ProposedCorrection:
-    """What a dealer says that a round was, while the floor has not confirmed it."""
+    """A correction of a round that a dealer proposed and the floor has not decided."""
 
     row: int
     round_id: int
@@ -198,7 +202,7 @@ class ProposedCorrection:
 
 @dataclass
 class Stranger:
-    """A machine that answers and is not this table's."""
+    """A machine with another serial number than this table's."""
 
     serial: str
     memory_id: str
@@ -243,17 +247,17 @@ class OutboxCommand:
 
 @dataclass
 class NeedHistory:
-    """Since when a need is there, and the row after which it has its present form."""
+    """What the state keeps of a need: its number, since when it exists, and when it changed last."""
 
     number: int
     since_s: int
-    seen: int
-    form: str
+    seen: int  # the record's newest row when ``form`` changed last
+    form: str  # roles, acts and details as text
 
 
 @dataclass
 class SessionState:
-    """All of a session."""
+    """The whole state of a session."""
 
     memory: TableMemory
     version: int = VERSION
@@ -269,7 +273,7 @@ class SessionState:
     corrections: list[ProposedCorrection] = field(default_factory=list)
     stranger: Stranger | None = None
     installed_pc: InstalledPc | None = None
-    called: str = ""  # why the floor was called and has not come
+    called: str = ""  # why the dealer called the floor; "" after the floor came
     notes: list[WaitingNote] = field(default_factory=list)  # of the floor, oldest first
     known_notes: list[str] = field(default_factory=list)  # ids of the newest notes, read or not
     announcement: Announcement | None = None
@@ -279,23 +283,24 @@ class SessionState:
     needs: dict[str, NeedHistory] = field(default_factory=dict)
     next_need: int = 1
     countersign: list[int] = field(default_factory=list)  # rows that the floor has not countersigned
+    countersign_words: dict[int, str] = field(default_factory=dict)  # what each of these rows tells
     unexplained: dict[int, UnexplainedReport] = field(default_factory=dict)  # by row
-    leaving: list[int] = field(default_factory=list)  # packs that must leave; the floor has not said where to
+    leaving: list[int] = field(default_factory=list)  # packs off the table without a destination yet
     rows: int = 0  # the record's newest row
-    running: bool = False  # a program runs this table, or was ended without closing it
+    running: bool = False
+    """Set by each step, cleared by `TableSession.end`. If it is set at a start, the run before was killed."""
     warned: dict[int, int] = field(default_factory=dict)  # pack -> minutes of its last warning
     results: ShoeResults = field(default_factory=ShoeResults)
     last_round: dict[str, Any] | None = None
-    """The round before, as a snapshot showed it last: screens show it until the next one."""
+    """The snapshot of the round that `DeviceReports.collect` ended last; screens show it between rounds."""
     policy: str = ""  # the hash of the house policy that was in force last
     simulated_people: bool = False
     """Whether simulated people may act: the device proved that it is emulated."""
 
 
-
 @cache
 def _saved() -> TypeAdapter[SessionState]:
-    """What reads and writes a saved session; made at its first use, since it takes a while."""
+    """The reader and writer of saved sessions. It is made at its first use, because that is slow."""
     return TypeAdapter(SessionState)
 
 

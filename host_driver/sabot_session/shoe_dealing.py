@@ -28,7 +28,7 @@ from sabot_table.procedure.packs import IN_SHOE
 from sabot_table.procedure.vocabulary import RemovalReason
 
 if TYPE_CHECKING:
-    from sabot_session.session import TableSession
+    from sabot_session.session_step import SessionStep
 
 D, F = TableRole.DEALER, TableRole.FLOOR
 DEVICE = Actor("", TableRole.DEVICE, Authentication.SENSED)
@@ -147,7 +147,7 @@ class ShoeDealing:
 
     # -- what the machine tells -----------------------------------------------------------------
 
-    def hear(self, session: "TableSession", told: Message, now_s: int) -> bool:
+    def hear(self, session: "SessionStep", told: Message, now_s: int) -> bool:
         """Batches, burnt cards, cards of the round, cover cards, the end of a shoe."""
         table, progress, shoe = self._procedure.table, self._state.round, self._state.shoe
         playing = table.memory.round
@@ -176,7 +176,7 @@ class ShoeDealing:
         return True
 
     def _card_taken(
-        self, session: "TableSession", playing: RoundState, progress: RoundProgress, draw: int, now_s: int
+        self, session: "SessionStep", playing: RoundState, progress: RoundProgress, draw: int, now_s: int
     ) -> None:
         by, mini = session.device_by(now_s), self._procedure.mini
         if draw != playing.draws + 1 or self._procedure.table.state not in ("dealing", "drawing"):
@@ -196,7 +196,7 @@ class ShoeDealing:
             clause = self._procedure.table.clause("third_card")
             session.row("deal_card", DEVICE, data, clause, playing.round_id)
 
-    def _shoe_ended(self, session: "TableSession", told: messages.ShoeEnded) -> None:
+    def _shoe_ended(self, session: "SessionStep", told: messages.ShoeEnded) -> None:
         self._state.shoe.end_asked = 0
         pack = next((each for each in self._procedure.table.packs() if each.pack_id == told.deck_id), None)
         if pack is None:
@@ -210,7 +210,7 @@ class ShoeDealing:
             self._procedure.packs.mark_for_removal(pack, RemovalReason.WRONG_COUNT, why)
 
     def executed(
-        self, session: "TableSession", request: Request[Any], answer: Message | None, now_s: int
+        self, session: "SessionStep", request: Request[Any], answer: Message | None, now_s: int
     ) -> bool:
         """Cards are on their way, or a face was told."""
         shoe, progress = self._state.shoe, self._state.round
@@ -234,7 +234,7 @@ class ShoeDealing:
         return True
 
     def _face_told(
-        self, session: "TableSession", progress: RoundProgress, told: messages.FacesAre, now_s: int
+        self, session: "SessionStep", progress: RoundProgress, told: messages.FacesAre, now_s: int
     ) -> None:
         faces = told.faces
         if len(faces) != 1 or faces[0] >= DECK_CARDS:
@@ -257,7 +257,7 @@ class ShoeDealing:
             except ImpossibleCards as error:
                 session.reports.void_impossible(str(error), now_s)
 
-    def third(self, session: "TableSession", progress: RoundProgress, drawn: Card, now_s: int) -> None:
+    def third(self, session: "SessionStep", progress: RoundProgress, drawn: Card, now_s: int) -> None:
         """The reader told the third card, which lies open."""
         due = self._procedure.mini.third_due()
         if due is None:
@@ -269,7 +269,7 @@ class ShoeDealing:
         except ImpossibleCards as error:
             session.reports.void_impossible(str(error), now_s)
 
-    def failed(self, session: "TableSession", request: Request[Any], reason: int | None) -> None:
+    def failed(self, session: "SessionStep", request: Request[Any], reason: int | None) -> None:
         """A face that the machine does not tell is typed. A batch that it does not know is shuffled again."""
         progress = self._state.round
         if isinstance(request, messages.LoadShoe) and reason == Forbidden.NOT_DELIVERED:
@@ -278,7 +278,7 @@ class ShoeDealing:
         if isinstance(request, messages.RevealRound | messages.Faces) and progress is not None:
             progress.must_type, progress.faces = True, []
 
-    def go_on(self, session: "TableSession", now_s: int) -> None:
+    def go_on(self, session: "SessionStep", now_s: int) -> None:
         """A batch lies in the shoe; cards are burnt; a shoe is over; a batch with a wrong count leaves."""
         table, device, shoe = self._procedure.table, self._state.device, self._state.shoe
         if table.state != "between" or device.survey or not device.up:

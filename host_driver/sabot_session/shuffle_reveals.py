@@ -22,7 +22,7 @@ from sabot_table.procedure import TableRole
 from sabot_table.procedure.vocabulary import DeviceUnit
 
 if TYPE_CHECKING:
-    from sabot_session.session import TableSession
+    from sabot_session.session_step import SessionStep
 
 MOST = 8  # shuffles that wait for their reveal; the device itself keeps fewer
 PROGRAM = Actor("", TableRole.PROGRAM, Authentication.PROGRAM)
@@ -53,7 +53,7 @@ def next_request(device: DeviceState) -> Request[Any] | None:
     return RevealShuffle(device.reveals[0]) if device.reveals else None
 
 
-def answered(session: "TableSession", answer: Message | None, now_s: int) -> None:
+def answered(session: "SessionStep", answer: Message | None, now_s: int) -> None:
     """An answer about a shuffle."""
     device = session.state.device
     if isinstance(answer, ShuffleRevealed):
@@ -72,7 +72,7 @@ def refused(device: DeviceState) -> None:
     device.reveals, device.reveal = device.reveals[1:], None
 
 
-def _judge(session: "TableSession", shown: Reveal, now_s: int) -> None:
+def _judge(session: "SessionStep", shown: Reveal, now_s: int) -> None:
     device = session.state.device
     device.reveals, device.reveal = device.reveals[1:], None
     ours = device.begun.pop(shown.shuffle_id)

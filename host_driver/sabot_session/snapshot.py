@@ -18,6 +18,7 @@ from sabot_table.procedure.memory import PackState
 
 if TYPE_CHECKING:
     from sabot_session.session import TableSession
+    from sabot_session.session_step import SessionStep
 
 VERSION = 1
 MOST_CHANGES = 256  # that a reader may be behind; one who is further gets a full snapshot
@@ -135,7 +136,7 @@ def _device(session: "TableSession") -> dict[str, Any]:
     }
 
 
-def round_snapshot(session: "TableSession") -> dict[str, Any] | None:
+def round_snapshot(session: "SessionStep") -> dict[str, Any] | None:
     """The round in play; None between rounds."""
     playing, progress = session.procedure.table.memory.round, session.state.round
     if playing is None or progress is None:

@@ -13,17 +13,17 @@ from sabot_table.errors import RuleViolation
 from sabot_table.procedure import Attribution
 
 if TYPE_CHECKING:
-    from sabot_session.session import TableSession
+    from sabot_session.session_step import SessionStep
 
 
-def install_machine(session: "TableSession", act: acts.InstallMachine, by: Attribution, act_id: str) -> None:
+def install_machine(session: "SessionStep", act: acts.InstallMachine, by: Attribution, act_id: str) -> None:
     """Service says which machine stands here now."""
     stranger = _stranger(session, act)
     session.row("install_machine", session.actor(by), {"serial": stranger.serial})
     stranger.installed_by = by.who
 
 
-def swap_machine(session: "TableSession", act: acts.SwapMachine, by: Attribution, act_id: str) -> None:
+def swap_machine(session: "SessionStep", act: acts.SwapMachine, by: Attribution, act_id: str) -> None:
     """From now on the table plays with the other machine. What it says of itself is asked for."""
     stranger, table, before = _stranger(session, act), session.procedure.table, session.state.device
     if not stranger.installed_by:
@@ -46,14 +46,14 @@ def swap_machine(session: "TableSession", act: acts.SwapMachine, by: Attribution
     session.state.stranger = None
 
 
-def _stranger(session: "TableSession", act: Any) -> Any:
+def _stranger(session: "SessionStep", act: Any) -> Any:
     found = session.state.stranger
     if found is None or found.serial != act.serial:
         raise ActRefused(f"{act.NAME}: no machine {act.serial} answers here")
     return found
 
 
-def install_pc(session: "TableSession", act: acts.InstallPc, by: Attribution, act_id: str) -> None:
+def install_pc(session: "SessionStep", act: acts.InstallPc, by: Attribution, act_id: str) -> None:
     """Service says which record this one continues; only in a record without rounds, at a closed table."""
     table = session.procedure.table
     if table.memory.highest_pack or table.state != "closed":  # the machine may tell of rounds before
@@ -63,7 +63,7 @@ def install_pc(session: "TableSession", act: acts.InstallPc, by: Attribution, ac
     session.state.installed_pc = InstalledPc(act.before, act.rows, act.round_id, by.who)
 
 
-def swap_pc(session: "TableSession", act: acts.SwapPc, by: Attribution, act_id: str) -> None:
+def swap_pc(session: "SessionStep", act: acts.SwapPc, by: Attribution, act_id: str) -> None:
     """Rounds are numbered on from the record before."""
     found = session.state.installed_pc
     if found is None:
@@ -79,7 +79,7 @@ def swap_pc(session: "TableSession", act: acts.SwapPc, by: Attribution, act_id: 
     session.state.installed_pc = None
 
 
-HANDLERS: Mapping[type[Act], Callable[["TableSession", Any, Attribution, str], None]] = {
+HANDLERS: Mapping[type[Act], Callable[["SessionStep", Any, Attribution, str], None]] = {
     acts.InstallMachine: install_machine,
     acts.SwapMachine: swap_machine,
     acts.InstallPc: install_pc,

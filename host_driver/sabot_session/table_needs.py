@@ -94,10 +94,11 @@ class TableNeeds:
         for row in self._state.countersign:
             if row in self._state.unexplained:
                 continue
+            told = self._state.countersign_words.get(row)  # a state saved by version 0.1.0 has none
             yield NeedForm(
                 NeedKind.COUNTERSIGN,
                 (F,),
-                f"countersign row {row} of the record",
+                f"countersign row {row} of the record" if told is None else f"countersign {told} (row {row})",
                 "",
                 (acts.Countersign.NAME,),
                 str(row),
@@ -283,7 +284,7 @@ class TableNeeds:
         playing = table.memory.round
         held = self._state.holds.get(pack.pack_id)
         if held is not None:
-            words = f"{back} is held: {held.why}"
+            words = f"release {back}, which is held: {held.why}"
             yield NeedForm(NeedKind.RELEASE, (F,), words, "", (Release.NAME,), key, details)
         in_round = playing is not None and playing.pack_id == pack.pack_id
         if in_round:

@@ -118,6 +118,11 @@ class ThreadedSession:
             self._changed.notify_all()
         return taken
 
+    def dealer(self) -> str | None:
+        """The dealer who is signed in."""
+        dealer = self.read(lambda session: session.state.dealer)
+        return None if dealer is None else dealer.person
+
     def needs(self) -> list[Need]:
         """What must happen now."""
         with self._lock:

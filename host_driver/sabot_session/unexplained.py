@@ -19,7 +19,7 @@ from sabot_table.errors import TableError
 from sabot_table.procedure import TableRole
 
 if TYPE_CHECKING:
-    from sabot_session.session import TableSession
+    from sabot_session.session_step import SessionStep
 
 UNFIT = (TableError, ActRefused, BadRow)
 """The typed refusals that a report can meet. Any other error is a defect and ends the session."""
@@ -27,7 +27,7 @@ MOST_OPEN = 16  # needs of this kind at once; a machine that tells nonsense must
 LONGEST = 400  # characters of a refusal on record
 
 
-def note(session: "TableSession", actor: Actor, what: str, error: Exception, *, once: bool = False) -> None:
+def note(session: "SessionStep", actor: Actor, what: str, error: Exception, *, once: bool = False) -> None:
     """Write down what did not fit. ``once``: not again while the same is open."""
     state, playing = session.state, session.procedure.table.memory.round
     why = str(error)[:LONGEST]

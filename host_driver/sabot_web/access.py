@@ -51,6 +51,8 @@ class Browser:
     """Who is signed in at this page; "" for nobody."""
     touched_s: float = 0.0
     failures: list[float] = field(default_factory=list)
+    program: bool = False
+    """Whether it is a program of this computer, which comes for one command and does not say when it goes."""
 
 
 KEPT = TypeAdapter(dict[str, Browser])
@@ -79,8 +81,12 @@ class Access:
             self._tokens.popitem(last=False)
         return token
 
-    def enter(self, token: str, now_s: float) -> tuple[str, Browser]:
-        """Let a browser in: its cookie. `Refused` for a token that is unknown, used or too old."""
+    def enter(self, token: str, now_s: float, program: bool = False) -> tuple[str, Browser]:
+        """Let a browser in: its cookie. `Refused` for a token that is unknown, used or too old.
+
+        If there are too many, one is no longer let in: first a program, then a page where nobody is signed
+        in, and of several the one that was used least recently.
+        """
         until_s = self._tokens.pop(_hash(token), None)
         if until_s is None or until_s < now_s:
             raise Refused(
@@ -90,12 +96,17 @@ class Access:
                 self._advice,
             )
         cookie = secrets.token_urlsafe(32)
-        browser = Browser(secrets.token_urlsafe(24), now_s + BROWSER_S)
+        browser = Browser(secrets.token_urlsafe(24), now_s + BROWSER_S, touched_s=now_s, program=program)
+        while len(self._browsers) >= MOST_BROWSERS:
+            del self._browsers[min(self._browsers, key=self._worth)]
         self._browsers[_hash(cookie)] = browser
-        while len(self._browsers) > MOST_BROWSERS:
-            self._browsers.popitem(last=False)
         self.keep()
         return cookie, browser
+
+    def _worth(self, name: str) -> tuple[bool, bool, float]:
+        """How much a browser that was let in is worth keeping."""
+        found = self._browsers[name]
+        return not found.program, bool(found.person), found.touched_s
 
     def browser(self, cookie: str, now_s: float) -> Browser | None:
         """The browser of a cookie; None if it was not let in, or too long ago. Idle people are signed out."""

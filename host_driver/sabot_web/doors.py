@@ -80,7 +80,7 @@ class Doors:
 
     async def _enter(self, request: Request) -> Response:
         body = await read_body(request, EnterRequest)
-        cookie, browser = self.access.enter(body.token, time.time())
+        cookie, browser = self.access.enter(body.token, time.time(), self.is_local(request))
         answer = JSONResponse({"entered": True, "csrf": browser.csrf})
         answer.set_cookie(
             self._cookie,

@@ -92,6 +92,14 @@ class CardsInHand:
     last_deck_id: int
 
 
+def _copied(things: "tuple[SimulatedMachine, CardsInHand]") -> "tuple[SimulatedMachine, CardsInHand]":
+    """A deep copy. The 625 numbers of the generator's state are not copied one by one."""
+    random = things[0].random
+    twin = Random()
+    twin.setstate(random.getstate())
+    return deepcopy(things, {id(random): twin})
+
+
 class Restart:
     """The power has come back: a new controller over the machine and the memory as they were."""
 
@@ -102,7 +110,7 @@ class Restart:
         chip.cells[moment.address : moment.address + written] = moment.writing[:written]
         self.record = PersistentState(self.memory())
         """What was on record when the power came back."""
-        self.machine, people = deepcopy(moment.things)
+        self.machine, people = _copied(moment.things)
         self.machine.effects = FaultEffects(self.machine)
         self.hands = hands
         self._people = people
@@ -221,7 +229,7 @@ class Cycle:
                 bytes(self._chip.cells),
                 address,
                 writing,
-                deepcopy((machine, people)),
+                _copied((machine, people)),
             )
         )
         machine.on_edge = told

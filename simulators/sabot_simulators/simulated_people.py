@@ -38,6 +38,14 @@ class SimulatedPeople:
 
         Burnt cards are those of round 0."""
         self.shoe = ShoeLoader()
+        self._away = False
+
+    def leave(self, away: bool) -> None:
+        """Do nothing at the machine from now on; or come back, and take what waits in the exit tray."""
+        self._away = away
+        waiting = self._device.view().shoe_state
+        if not away and waiting in (shoe.STACK_WAITING, shoe.STUB_WAITING):
+            self._soon(self._take, waiting)
 
     def cut_shoe(self, from_top: int | None, cover_above: int | None) -> None:
         """Cut the next batch after so many cards from the top (None: in the middle).
@@ -64,6 +72,8 @@ class SimulatedPeople:
     def before_command(self, name: str, values: "Values") -> bool:
         """Prepare what a command needs, such as cards in the tray; whether anything was done."""
         machine = self._device.machine
+        if self._away:
+            return False
         if name == "load_shoe":
             return self._lay_in(values[0])
         if name not in FEEDS or machine.tray:
@@ -128,6 +138,8 @@ class SimulatedPeople:
 
     def event_reported(self, name: str, values: "tuple[Value, ...]") -> None:
         """React to an event, after the reaction time of the settings."""
+        if self._away and name != "shuffle_committed":
+            return
         if name == "shoe_changed" and values[0] in (shoe.STACK_WAITING, shoe.STUB_WAITING):
             self._soon(self._take, int(values[0]))
         elif name == "shuffle_committed":
@@ -150,7 +162,7 @@ class SimulatedPeople:
 
     def _take(self, waiting: int) -> None:
         machine = self._device.machine
-        if self._device.view().shoe_state != waiting:
+        if self._away or self._device.view().shoe_state != waiting:
             return
         taken = machine.take_exit()
         if waiting == shoe.STACK_WAITING and taken:

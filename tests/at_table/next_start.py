@@ -40,7 +40,7 @@ class NextStart:
     def __init__(self, capsys: pytest.CaptureFixture[str]) -> None:
         self._capsys = capsys
 
-    def __call__(self, url: str, expected: Callable[[str], bool]) -> str:
+    def __call__(self, url: str, expected: Callable[[str], bool], *options: str) -> str:
         """Leave when it says what is expected, or after a long time; all that it said."""
         said = ""
 
@@ -53,7 +53,7 @@ class NextStart:
         with pytest.MonkeyPatch.context() as patched:
             patched.setattr(play_command, "at_terminal", lambda: True)
             patched.setattr(terminal_table, "TypedKeys", PatientKeys(done))
-            code = run(["play", "--device", url, "--simulator", "--players", "1"])
+            code = run(["play", "--device", url, "--simulator", "--players", "1", *options])
         said += self._capsys.readouterr().out
         assert code == 0, said
         return said

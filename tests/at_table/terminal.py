@@ -29,7 +29,7 @@ VARIABLE = (
     (re.compile(r"\brow \d+"), "row N"),
     (re.compile(r"^(journal|record) [0-9a-f]{8} "), r"\1 CHAIN "),
     (re.compile(r"([0-9a-f]{4}-){7}[0-9a-f]{4}"), "HASH"),
-    (re.compile(r"^\d+ shuffles, \d+ counted as complete, \d+ "), "N shuffles, N counted, N "),
+    (re.compile(r"^\d+ shuffles?, \d+ counted as complete, \d+ "), "N shuffles, N counted, N "),
     (re.compile(r"/\S*/(?=\S+\.(key|jsonl|db))"), "FOLDER/"),
 )
 
@@ -67,6 +67,18 @@ class Terminal:
             shown = f"{self.screen()}{self._screen.before}"
             raise AssertionError(f"'{text}' is not on the screen:\n{shown}") from None
         self._read.append(self._screen.before + self._screen.after)
+
+    def see_all(self, *texts: str) -> None:
+        """Wait until each of these texts is on the screen, in any order."""
+        missing = list(texts)
+        while missing:
+            try:
+                found = self._screen.expect_exact(missing)
+            except (pexpect.TIMEOUT, pexpect.EOF):
+                shown = f"{self.screen()}{self._screen.before}"
+                raise AssertionError(f"{missing} are not on the screen:\n{shown}") from None
+            self._read.append(self._screen.before + self._screen.after)
+            del missing[found]
 
     def press(self, keys: str) -> None:
         """Type."""

@@ -5,21 +5,25 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import click.termui
 import pytest
 from rich.console import Console
 
 from sabot_cli.at_table.about_round import NothingOpen, SeveralOpen, open_about
 from sabot_cli.at_table.act_entry import BadEntry, Question, ask, parse_hands, parse_wagers, required
 from sabot_cli.at_table.lines_printer import LinesPrinter, cut, fold
+from sabot_cli.at_table.one_act import ActingPerson, read_new_pin
 from sabot_cli.at_table.round_text import money, signed
-from sabot_cli.at_table.terminal_table import TerminalTable
+from sabot_cli.at_table.terminal_table import TerminalTable, need_line
 from sabot_cli.main import run
 from sabot_cli.output import Output
 from sabot_driver.journal import Journal
+from sabot_session.needs import Need, NeedKind
 from sabot_session.note_acts import ReadNote
 from sabot_session.record import SqliteRecord
 from sabot_session.record_opening import TableInPlay, open_record, rules_in_play
 from sabot_table.errors import ImpossibleCards, WagerRefused
+from sabot_table.procedure import TableRole
 from sabot_table.ruleset import load
 
 THREE, OTHER = "md-three-card-baccarat", "wa-three-card-baccarat"
@@ -57,6 +61,9 @@ def test_a_question_is_asked_until_the_answer_can_be_taken() -> None:
 def test_lines_are_folded_at_words_and_equal_ones_are_counted() -> None:
     assert fold("  one two three", 9) == ["  one two", "    three"]
     assert fold("any length", None) == ["any length"]
+    assert fold("tie -20.00, dragon-bonus -20.00", 28) == ["tie -20.00,", "  dragon-bonus -20.00"]
+    assert fold("1 open the door 2 take out 3 close it", 30) == ["1 open the door 2 take out", "  3 close it"]
+    assert fold("countersigned (row 41)", 20) == ["countersigned", "  (row 41)"]
     assert cut("abcdef", 4) == "abc…"
     output = Output()
     shown = io.StringIO()
@@ -193,3 +200,29 @@ def test_a_note_of_the_floor_is_shown_as_text_and_read_by_a_key() -> None:
     screen._press("n", [])
     assert "No note of the floor waits." in output.console.file.getvalue()  # type: ignore[attr-defined]
     assert len(given) == 1
+
+
+def _need(words: str, *acts: str, kind: NeedKind = NeedKind.EXPOSE, clause: str = "") -> Need:
+    return Need("1", kind, (TableRole.DEALER,), words, clause, acts, 0, 0)
+
+
+def test_enter_never_confirms_what_the_line_does_not_show() -> None:
+    expose = _need("expose the hands, settle as shown", "expose", clause="MD3 11.B")
+    words = "the machine does not answer: check its cable and power; play goes on then"
+    link = _need(words, kind=NeedKind.LINK)
+    shown = "DEALER: expose the hands, settle as shown (MD3 11.B)  [Enter] done  [?]"
+    assert need_line([link, expose], expose, 80) == shown
+    wide = need_line([link, expose], expose, 100)
+    assert (wide[:8], wide[-len(shown) - 3 :], len(wide)) == ("the mach", f"…; {shown}", 100)
+    tray = _need("lay RED into the tray", kind=NeedKind.LAY_IN)
+    bets = _need("no more bets", "close_bets", clause="MD3 7.C")
+    both = "lay RED into the tray; DEALER: no more bets (MD3 7.C)"
+    assert need_line([tray, bets], bets, 80).startswith(both)
+    assert need_line([link], None, 80).endswith("play goes on…  [q] leave")
+
+
+def test_a_chosen_pin_is_typed_twice(monkeypatch: pytest.MonkeyPatch) -> None:
+    typed = iter(["2580", "2850", "2580", "2580"])
+    monkeypatch.setattr(click.termui, "hidden_prompt_func", lambda _: next(typed))
+    assert read_new_pin(ActingPerson(), "dana") == "2580"
+    assert list(typed) == []

@@ -78,14 +78,15 @@ def test_the_floor_holds_releases_disputes_decides_and_countersigns(terminal: Op
             ("why", ENTER), ("opened a dispute about round 1", ""),
         )  # fmt: skip
         table.do(
-            ("RED is held", ENTER), held, pin, ("released the cards of round 1", ""),
+            ("release RED, which is held", ENTER), held, pin, ("released the cards of round 1", ""),
             ("DEALER: no more bets (", TAB), ("decide the dispute about round 1", ENTER),
-            ("surveillance", "S-12" + ENTER), ("decision", "as dealt" + ENTER),
-            ("machine wrong", "no" + ENTER), held, pin, ("decided the dispute", ""),
+            ("what surveillance saw", "S-12" + ENTER), ("what the floor decides", "as dealt" + ENTER),
+            ("was the machine wrong (y, n)", "maybe" + ENTER), ("'maybe' is neither y nor n", ""),
+            ("was the machine wrong (y, n)", "n" + ENTER), held, pin, ("decided the dispute", ""),
             ("DEALER: no more bets (", ENTER), ("expose the hands", "s"),
             ("why", "it stopped" + ENTER), ("VOID", ""),
-            ("DEALER: no more bets (", TAB), ("countersign row", ENTER), held, pin,
-            ("countersigned row", "x"), held, pin, ("flo closed the table", ""),
+            ("DEALER: no more bets (", TAB), ("countersign the void of round 2 by", ENTER), held, pin,
+            ("countersigned the void", "x"), held, pin, ("flo closed the table", ""),
             ("FLOOR: open the table", "q"),
         )  # fmt: skip
         assert table.end() == 0
@@ -131,11 +132,21 @@ def test_the_floor_acts_on_rounds_by_commands(terminal: Open, floor_key: Path, t
         table.do(("say which seats bet", ENTER), ("seats that bet", ENTER), ("expose the hands", ENTER))
         table.do(("round 1 RED", ""), ("DEALER: no more bets", ENTER), ("expose the hands", "h"))
         table.do(("why", "a card fell" + ENTER), ("holds the cards of round 2", "s"), ("why", "jam" + ENTER))
-        table.do(("give back", ""), ("FLOOR: BLUE is held", "q"))
+        table.do(("give back", ""), ("FLOOR: release BLUE, which is held", "q"))
         assert table.end() == 0
     command(1, "dispute", "--why", "seat 2 had more", *dealer, pins=(dealers_pin,))
     command(1, "correct", "--why", "chips", "--wagers", "1 ante 20, 2 ante 40", *dealer, *floor,
             pins=(dealers_pin, pin))  # fmt: skip
+    command(1, "correct", "--why", "seat 2 again", "--wagers", "1 ante 20, 2 ante 60", *dealer,
+            pins=(dealers_pin,))  # fmt: skip
+    command(1, "confirm", *dealer, pins=(dealers_pin,), code=1)
+    with terminal("round", 1) as once:
+        assert once.end() == 0
+        assert once.widest() <= COLUMNS
+        waits = once.screen().partition("  corrected once")[2].partition("  who did what")[0]
+        waits = re.sub("would get: .*", "would get: RESULTS", waits)  # the cards differ from run to run
+        shown.append(f"$ sabot round 1\n[…]\n  corrected once{waits}")
+    command(1, "decline", "--note", "S-9 shows 40", *floor, pins=(pin,))
     command(1, "decide", "--surveillance", "S-9", "--decision", "corrected", "--machine-right", *floor,
             pins=(pin,))  # fmt: skip
     command(2, "release", "--note", "looked at", *floor, pins=(pin,), goes_on=True)

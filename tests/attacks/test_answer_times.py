@@ -19,6 +19,7 @@ def test_answer_times_tell_nothing_of_the_slots(mode: Mode, amount: Amount) -> N
     assert (found.differing, found.jitter_us, found.leaks) == (0, 0.0, False)
 
 
+@pytest.mark.slow
 def test_an_answer_that_is_late_beside_an_edge_is_noticed() -> None:
     """The old firmware's leak, planted: without the grid the statistics find it in as few decks."""
     assert judge([attack(PLANTED, seed) for seed in range(6)]).leaks

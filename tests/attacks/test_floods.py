@@ -102,10 +102,9 @@ def test_a_flood_takes_nothing_from_the_owner_on_another_cable(
 
     A TCP host that did not read stopped it for 2 s at each answer, and unread answers piled up.
     """
-    questions = QUESTIONS
+    questions = amount(12, full=QUESTIONS)
     if firmware == "micropython":
         request.getfixturevalue("micropython")
-        questions = amount(12, full=QUESTIONS)
     with Table(firmware) as table:
         quiet = [table.ask("status")[1] for _ in range(questions)]
         flooder = Flooder(table.served, cable)

@@ -219,7 +219,8 @@ def test_nobody_else_reads_what_is_written(sabot: Sabot, tmp_path: Path, home: P
         for each in journal.parent.iterdir():
             if each.suffix != ".key":  # a key that others can read is refused
                 each.chmod(0o644)
-        assert sabot("play", *device, "--rounds", 1, "--json").code == 0
+        ran = sabot("play", *device, "--rounds", 1, "--json")
+        assert ran.code == 0, ran.out
         assert {each.name: mode(each) for each in journal.parent.iterdir() if mode(each) != 0o600} == {}
     finally:
         os.umask(before)

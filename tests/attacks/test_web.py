@@ -12,6 +12,7 @@ from typing import Any
 
 import httpx
 import pytest
+from tests.plain_http import NO_TLS
 from tests.serve.page_client import PageClient
 from tests.serve.served_table import ServedTable, served_table
 
@@ -44,9 +45,15 @@ def raw(table: ServedTable, request: bytes, most: int = 4096) -> bytes:
         return to.recv(most)
 
 
+def settled(table: ServedTable) -> int:
+    """Wait until simulated people have done all that they can do without a dealer; the rows on record."""
+    table.wait(lambda found: len(found.rows("receive_pack")) == 2)
+    return len(table.rows())
+
+
 def test_a_get_changes_nothing(attacked: PageClient) -> None:
     """A picture's address on any page makes a browser send a GET, cookies included."""
-    rows = len(attacked.table.rows())
+    rows = settled(attacked.table)
     token = attacked.table.token()
     for path in ("acts", "sign-in", "sign-out", "enter", "invite"):
         answer = attacked.http.get(f"/api/{path}", params={"token": token, **{"act": "call_floor"}})
@@ -58,7 +65,7 @@ def test_a_get_changes_nothing(attacked: PageClient) -> None:
 
 def test_a_page_of_another_site_can_do_nothing(attacked: PageClient) -> None:
     """A form or script of another site sends requests with this browser's cookie, where cookies allow it."""
-    rows = len(attacked.table.rows())
+    rows = settled(attacked.table)
     for headers in (
         {"Origin": FOREIGN},
         {"Origin": "null"},
@@ -68,7 +75,7 @@ def test_a_page_of_another_site_can_do_nothing(attacked: PageClient) -> None:
     ):
         assert attacked.post("/api/acts", CALL, **headers).status_code == 403
         assert attacked.http.get("/api/snapshot", headers=headers).status_code == 403
-    no_origin = httpx.Client(base_url=attacked.table.address, cookies=attacked.http.cookies)
+    no_origin = httpx.Client(base_url=attacked.table.address, cookies=attacked.http.cookies, verify=NO_TLS)
     with no_origin:
         answer = no_origin.post("/api/acts", json=CALL, headers={"X-Sabot-CSRF": attacked.csrf})
     assert answer.status_code == 403
@@ -98,7 +105,9 @@ def test_a_request_without_the_pages_csrf_token_is_refused(attacked: PageClient)
 
 def test_nobody_looks_or_acts_without_being_let_in(attacked: PageClient) -> None:
     """Loopback is no credential: any program and any user of this computer reaches the port."""
-    with httpx.Client(base_url=attacked.table.address, headers={"Origin": attacked.table.address}) as nobody:
+    with httpx.Client(
+        base_url=attacked.table.address, headers={"Origin": attacked.table.address}, verify=NO_TLS
+    ) as nobody:
         for path in ("/api/snapshot", "/api/description", "/api/events/dealer", "/api/events/table"):
             assert nobody.get(path).status_code == 401
         assert nobody.get("/dealer").status_code == 303
@@ -118,7 +127,7 @@ def test_one_local_programs_person_is_not_anothers(attacked: PageClient) -> None
     """
     table = attacked.table
     local = {"Authorization": f"Bearer {table.service.app.access.local_token}"}
-    with httpx.Client(base_url=table.address, headers=local) as program:
+    with httpx.Client(base_url=table.address, headers=local, verify=NO_TLS) as program:
         shown = {"person": "dealer", "pin": table.pin("dealer")}
         refused = program.post("/api/sign-in", json=shown)
         assert (refused.status_code, refused.json()["error"]) == (403, "no_page")
@@ -361,7 +370,7 @@ def test_no_face_is_in_any_answer_before_the_hands_are_exposed(tmp_path: Path) -
             answer = page.http.get(f"/api/local/{path}", headers=local)
             assert answer.status_code == 200, answer.text
             seen.append(answer.text)
-        with httpx.stream("GET", f"{table.service.players_address}/events") as players:
+        with httpx.stream("GET", f"{table.service.players_address}/events", verify=NO_TLS) as players:
             seen.append(next(line for line in players.iter_lines() if line.startswith("data: ")))
         assert not FACE.search(re.sub(r'\\+"', '"', json.dumps(seen)))
         page.act("expose", expose)

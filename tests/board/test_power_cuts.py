@@ -16,7 +16,7 @@ from sabot_protocol.codec import enum_number
 from sabot_simulators.rp2040.pico import Pico
 from sabot_simulators.rp2040.snapshot import Snapshot
 
-CUTS = int(os.environ.get("SABOT_CUTS", "200"))
+CUTS = int(os.environ.get("SABOT_CUTS", "100"))
 PARTS = 4
 ROUND_US = 22_000_000  # a round with the shuffle beside it
 POWER_CUT = enum_number("VoidReason", "power_cut")

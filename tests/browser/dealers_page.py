@@ -1,6 +1,7 @@
 """The dealer's page in a browser, as a person uses it: by touch, by keyboard, by looking."""
 
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ from sabot_session.needs import NeedKind
 
 SIZES = ((1280, 800), (1920, 1080))
 LEAST_TARGET, LEAST_TEXT = 88, 47  # pixels at 1280 x 800
+TAP_MS = 2000.0
 HARMLESS = ("Failed to load resource", "net::ERR")  # a service that is stopped on purpose
 
 LOOK = """
@@ -132,6 +134,7 @@ class DealersPage:
         self, bets: str = "BETS", named: Callable[[str], str] = lambda act: act[:5].capitalize()
     ) -> "DealersPage":
         """Prepare both packs until only bets are needed; ``named`` tells what an act's button says."""
+        from playwright.sync_api import TimeoutError as TouchTimeout
 
         def ready(table: ServedTable) -> bool:
             needs = table.needs()
@@ -141,7 +144,8 @@ class DealersPage:
                     has_text=named(str(need.acts[0]))
                 )
                 if button.count() and button.first.is_enabled():
-                    button.first.tap()
+                    with suppress(TouchTimeout):  # the page may just have drawn the next need
+                        button.first.tap(timeout=TAP_MS)
                     self.page.wait_for_timeout(50)
             return [each.kind for each in needs] == [NeedKind.BETS]
 

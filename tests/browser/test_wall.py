@@ -36,7 +36,7 @@ def test_three_hundred_tables_are_sorted_live_and_filtered(
     page.wait_first("t150")
     served.spoken.tell("t007", pit="1", game=GAMES[1], device=FAULTY, state="voided")
     page.wait_first("t150", "t007")
-    words = "RED is held: a card was seen"
+    words = "release RED, which is held: a card was seen"
     held = need("release", "floor", words=words)
     served.spoken.tell("t222", pit="8", game=GAMES[0], state="dealing", needs=[held])
     page.wait_first("t150", "t007", "t222")

@@ -13,7 +13,7 @@ from tests.driver.connection_ends import Ends
 from tests.driver.injected_errors import FailingConnection
 from tests.driver.locked_disk import WAIT_S, Bench
 
-from sabot_driver import Journal
+from sabot_driver import Client, Journal, connect
 from sabot_simulators.endpoints import emulated_usb as emulated
 
 Kind = type[Pty]
@@ -85,3 +85,19 @@ def failing(monkeypatch: pytest.MonkeyPatch) -> Iterator[type[FailingConnection]
     FailingConnection.left = 0
     yield FailingConnection
     FailingConnection.left = 0
+
+
+@pytest.fixture(scope="module")
+def sim_client() -> Iterator[Client]:
+    """A client of an emulated device in this process."""
+    with connect("sim://?seed=1") as client:
+        yield client
+
+
+@pytest.fixture(scope="module")
+def closed_client() -> Client:
+    """A client that was closed after its first event."""
+    client = connect("sim://?seed=1")
+    next(client.events(after=0, timeout=10))
+    client.close()
+    return client

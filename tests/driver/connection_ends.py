@@ -51,9 +51,8 @@ class Ends:
         self._memory = _Chip()
         KeyStore(self._memory).set(DEVICE, KEY)
         self._noted = _Noted()
-        identity = DeviceIdentity(SERIAL, "Sabot test", "0.0")
-        self.device = DeviceProtocol(identity, self._memory, self._noted, source.randbytes, self.now)
-        self.port = DevicePort(self.device)
+        self._random = source.randbytes
+        self._boot()
         self.journal = Journal(random=source.randbytes)
         self.connection = Connection(
             "test:", KEY, SERIAL, self.journal, self.now, owner=True,
@@ -64,6 +63,17 @@ class Ends:
     def done(self) -> list[tuple[str, tuple[Any, ...]]]:
         """What the device was told to do."""
         return self._noted.done
+
+    def _boot(self) -> None:
+        identity = DeviceIdentity(SERIAL, "Sabot test", "0.0")
+        self.device = DeviceProtocol(identity, self._memory, self._noted, self._random, self.now)
+        self.port = DevicePort(self.device)
+
+    def reboot(self) -> None:
+        """The device starts again, and both ends have a new session."""
+        self.lose_cable()
+        self._boot()
+        self.connect()
 
     def fail_memory(self) -> None:
         """From now on the device cannot write down commands."""
@@ -100,7 +110,7 @@ class Ends:
 
     def write(self) -> None:
         """Put on disk what waits for it, and let both ends go on."""
-        batch = self.connection.take_batch()
+        batch = self.connection.write_ahead.take_batch()
         if batch is not None:
             self.journal.write(batch, 0)
             self.connection.batch_written(batch, self.now)

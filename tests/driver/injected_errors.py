@@ -168,7 +168,7 @@ class InjectedLife(Ends):
         assert all(future.done() for future in self.futures), f"{what}: a call never ends"
         errors = [future.exception() for future in self.futures]
         assert all(error is None or isinstance(error, SabotError) for error in errors), f"{what}: {errors}"
-        assert self.connection.journal_error is None, f"{what}: {self.connection.journal_error}"
+        assert self.connection.write_ahead.error is None, f"{what}: {self.connection.write_ahead.error}"
         before = len(self.done)
         self.strike = None
         self.give(CallFloor(1))

@@ -72,7 +72,7 @@ class Bench:
         """Wait until the device has told all it has to tell, and nothing is left to be written."""
         self.client.ask(Locate(1))  # behind the clock, which is set first
         core = self.client.loop.connection
-        assert eventually(lambda: self.unacknowledged() == 0 and not core.has_batch())
+        assert eventually(lambda: self.unacknowledged() == 0 and not core.write_ahead.has_batch())
 
     def newest(self) -> int:
         """The newest command that the device knows."""

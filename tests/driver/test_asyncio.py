@@ -310,7 +310,7 @@ def test_an_exception_at_any_call_in_the_event_loop_leaves_the_client_alive(
                 finally:
                     sys.setprofile(None)
                 assert (await client.status(30)).uptime_s >= 0, strike.where
-                n += amount(61, full=1)
+                n += amount(61, full=3, campaign=1)
             assert n > 100, "a request makes hundreds of calls"
 
     run(test, tmp_path)

@@ -94,9 +94,10 @@ def test_the_device_itself_says_how_far_its_chain_goes(sabot: Sabot, tmp_path: P
     (told,) = sabot("evidence", "ask-device", *device, "--out", anchor, "--json").of("device_checkpoint")
     assert json.loads(anchor.read_text())["index"] == told["index"] > 0
     target.close()
-    known = sabot("evidence", "verify", journal, "--device-checkpoint", anchor)
+    key = ("--chain-key", tmp_path / "regulator.json")
+    known = sabot("evidence", "verify", journal, "--device-checkpoint", anchor, *key)
     assert known.code == 8, known.out  # of the PC's own rows nothing shows the newest
-    assert f"the device itself knows no event after event {told['index']} of its chain" in known.out
+    assert f"the device itself knew no event after event {told['index']} of its chain" in known.out
     back = sabot("evidence", "verify", older, "--device-checkpoint", anchor)
     assert back.code == 5
     assert f"ROLLBACK: put back to an older state: the device has event {told['index']}" in back.out

@@ -47,6 +47,7 @@ KINDS = {
     "all": {"drop": 0.01, "corrupt": 0.01, "delay": 0.05, "delay_s": 0.004, "cut": 0.002},
 }
 USB = {"drop": 0.01, "corrupt": 0.01, "delay": 0.05, "delay_s": 0.004, "cut": 0.02}
+OFTEN_CUT = {"cut": 0.1}  # in a few rounds the plug is surely pulled
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -75,7 +76,7 @@ def test_rounds_over_a_bad_cable(kind: str, tmp_path: Path, amount: Amount) -> N
                 simulator=True,
             ) as client,
         ):
-            play(client, device, mischief, KINDS[kind], amount(12, full=ROUNDS))
+            play(client, device, mischief, KINDS[kind], amount(6, full=ROUNDS // 2, campaign=ROUNDS))
         served.close()
         assert served.failure is None
 
@@ -96,7 +97,8 @@ def test_rounds_over_a_bad_usb(tmp_path: Path, amount: Amount) -> None:
             transport=way,
             simulator=True,
         ) as client:
-            play(client, device, mischief, USB, amount(10, full=USB_ROUNDS))
+            how_bad = USB if amount.full else USB | OFTEN_CUT
+            play(client, device, mischief, how_bad, amount(5, full=USB_ROUNDS // 2, campaign=USB_ROUNDS))
         bus.close()
     assert mischief.cuts > 0
     assert bus.shoe.address > 1

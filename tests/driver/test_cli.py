@@ -34,21 +34,17 @@ pytestmark = [pytest.mark.usefixtures("home"), pytest.mark.slow]
 # -- play ---------------------------------------------------------------------------------------
 
 
-def test_play_says_hello_first_and_sums_up_last(sabot: Sabot) -> None:
-    ran = sabot("play", "--device", "sim://", "--seed", 5, "--rounds", 4, "--players", 6, "--json")
+def test_play_says_hello_first_tells_rounds_that_add_up_and_sums_up_last(sabot: Sabot) -> None:
+    ran = sabot("play", "--device", "sim://", "--seed", 6, "--rounds", 3, "--players", 3, "--json")
     assert ran.code == 0
     assert ran.lines[0]["event"] == "hello"
     assert ran.lines[-1]["event"] == "summary"
     assert all(each["v"] == 1 and each["at"].endswith("Z") for each in ran.lines)
     assert all(each["simulator"] is True for each in ran.lines)
-    assert ran.lines[-1]["rounds"] == 4
-
-
-def test_rounds_alternate_and_add_up(sabot: Sabot) -> None:
-    ran = sabot("play", "--device", "sim://", "--seed", 6, "--rounds", 5, "--players", 3, "--json")
+    assert ran.lines[-1]["rounds"] == 3
     rounds = ran.of("round")
-    assert [each["round"] for each in rounds] == [1, 2, 3, 4, 5]
-    assert [each["deck"] for each in rounds] == ["RED", "BLUE", "RED", "BLUE", "RED"]
+    assert [each["round"] for each in rounds] == [1, 2, 3]
+    assert [each["deck"] for each in rounds] == ["RED", "BLUE", "RED"]
     for each in rounds:
         assert each["seats"] == [1, 2, 3, "dealer"]
         assert (each["count"], each["expected"], each["stub"]) == (52, 52, 40)
@@ -57,14 +53,14 @@ def test_rounds_alternate_and_add_up(sabot: Sabot) -> None:
         assert len(each["hands"]) == 4
         assert all(CARD.fullmatch(card) for card in cards)
         assert len(set(cards)) == 12
-    assert len({each["shuffle_id"] for each in rounds}) == 5
-    assert len({each["round_id"] for each in rounds}) == 5
+    assert len({each["shuffle_id"] for each in rounds}) == 3
+    assert len({each["round_id"] for each in rounds}) == 3
 
 
 def test_a_seed_makes_it_repeatable(sabot: Sabot) -> None:
     def hands(seed: int) -> list[Any]:
         return [each["hands"] for each in sabot(
-            "play", "--device", "sim://", "--seed", seed, "--rounds", 3, "--json"
+            "play", "--device", "sim://", "--seed", seed, "--rounds", 1, "--json"
         ).of("round")]  # fmt: skip
 
     first = hands(11)
@@ -73,14 +69,14 @@ def test_a_seed_makes_it_repeatable(sabot: Sabot) -> None:
 
 
 def test_a_planned_fault_voids_a_round_and_play_goes_on(sabot: Sabot) -> None:
-    ran = sabot("play", "--device", "sim://", "--seed", 1, "--rounds", 3, "--fault", "stuck@exit:5", "--json")
+    ran = sabot("play", "--device", "sim://", "--seed", 1, "--rounds", 2, "--fault", "stuck@exit:5", "--json")
     assert ran.code == 0
     first, *others = ran.of("round")
     assert (first["void"], first["void_reason"], first["count"]) == (True, "shoe_failed", None)
-    assert [each["void"] for each in others] == [False, False]
+    assert [each["void"] for each in others] == [False]
     assert ran.of("fault")[0]["place"] == "exit"
     assert ran.of("fault_cleared")
-    assert (ran.lines[-1]["rounds"], ran.lines[-1]["void"]) == (3, 1)
+    assert (ran.lines[-1]["rounds"], ran.lines[-1]["void"]) == (2, 1)
 
 
 @pytest.mark.parametrize(
@@ -127,15 +123,17 @@ def test_a_served_simulator_is_played_watched_and_asked(sabot: Sabot, tmp_path: 
         ran = sabot("devices", "--device", url, "--json")
         assert ran.code == 0
         assert ran.of("device")[0]["simulator"] is True
-        ran = sabot("play", "--device", url, "--simulator", "--rounds", 2, "--players", 2, "--json")
+        ran = sabot("play", "--device", url, "--simulator", "--rounds", 1, "--players", 2, "--json")
         assert ran.code == 0, ran.out
-        assert [each["count"] for each in ran.of("round")] == [52, 52]
+        assert [(each["count"], each["deck"]) for each in ran.of("round")] == [(52, "RED")]
         assert {each["card_source"] for each in ran.of("round")} == {"reader"}
         ran = sabot("play", "--device", url, "--simulator", "--rounds", 1, "--players", 2, "--json")
         assert ran.code == 0, ran.out
-        assert ran.of("round")[0]["deck"] == "RED", "it goes on where it was"
+        assert ran.of("round")[0]["deck"] == "BLUE", "it goes on where it was"
         ran = sabot("status", "--device", url, "--simulator", "--json")
-        assert (ran.code, ran.of("status")[0]["shoe"]) == (0, "ready")
+        assert ran.code == 0
+        # RED is there if the machine had counted it before the first program closed the table.
+        assert ran.of("status")[0]["shoe"] in ("ready", "empty")
         ran = sabot("watch", "--device", url, "--simulator", "--all", "--seconds", "0.5", "--json")
         assert ran.code == 0
         assert {"round_ended", "deck_counted"} <= {each["name"] for each in ran.of("device_event")}
@@ -172,9 +170,11 @@ def test_two_devices_are_an_error_that_lists_them(sabot: Sabot, mocker: MockerFi
     assert "/dev/ttyACM0, /dev/ttyACM1" in ran.lines[-1]["message"]
 
 
-@pytest.mark.parametrize("serial", ["SIM00042", "E6615342800000FF"])
+@pytest.mark.parametrize(
+    "serial", ["E6615342800000FF", pytest.param("SIM00042", marks=pytest.mark.full)]
+)
 def test_a_table_has_a_name(sabot: Sabot, tmp_path: Path, home: Path, serial: str) -> None:
-    """The second is one of a real board: any eight bytes."""
+    """The first is one of a real board: any eight bytes."""
     target = Tcp(tmp_path, f"seed=1&serial={serial}")
     url = target.listener.url
     assert sabot("table", "set", "BAC-07", "--device", url, "--simulator").code == 0
@@ -504,10 +504,10 @@ def test_doctor_says_who_has_a_port(sabot: Sabot, tmp_path: Path) -> None:
 def test_it_runs_as_a_script() -> None:
     script = Path(sys.executable).with_name("sabot")
     ran = subprocess.run(
-        [str(script), "play", "--device", "sim://", "--seed", "1", "--rounds", "1", "--json"],
+        [str(script), "status", "--device", "sim://", "--json"],
         capture_output=True,
         text=True,
         check=True,
         env={**os.environ},
     )
-    assert json.loads(ran.stdout.splitlines()[-1])["ok"] is True
+    assert "status" in [json.loads(line)["event"] for line in ran.stdout.splitlines()]

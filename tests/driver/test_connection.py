@@ -6,12 +6,29 @@ import pytest
 from pytest_mock import MockerFixture
 from tests.driver.connection_ends import Ends
 
-from sabot_driver.errors import JournalBusy, JournalFull, NoAnswer, NotSabot
+from sabot_driver.connection import FIRST_PAUSE_MS, LONGEST_PAUSE_MS
+from sabot_driver.errors import (
+    DeviceFaulted,
+    DeviceTimeout,
+    JournalBusy,
+    JournalFull,
+    LinkLost,
+    NoAnswer,
+    NotSabot,
+)
 from sabot_driver.journal import JournalBatch
 from sabot_driver.link_state import LinkState
 from sabot_driver.received_events import ReceivedEvent, parse_entry
-from sabot_protocol.host.messages import CallFloor, Fault, FaultRaised, Locate, Located, Place
-from sabot_protocol.notifications import EventReceived
+from sabot_protocol.host.messages import (
+    CallFloor,
+    DeviceFaultDetail,
+    Fault,
+    FaultRaised,
+    Locate,
+    Located,
+    Place,
+)
+from sabot_protocol.notifications import EventReceived, RequestAnswered
 
 YEAR_2026 = 1_767_225_600
 
@@ -20,7 +37,7 @@ def test_a_clock_that_was_on_its_way_when_the_session_ended_is_told_anew() -> No
     """The device would go on with the time of the session before."""
     ends = Ends()
     ends.connect()
-    batch = ends.connection.take_batch()
+    batch = ends.connection.write_ahead.take_batch()
     assert batch is not None
     ends.connection.batch_written(batch, ends.now)
     assert ends.connection.poll(ends.now)  # it is sent, and lost
@@ -52,7 +69,7 @@ def test_events_of_a_batch_that_failed_are_written_before_those_that_came_meanwh
     ends.write()
     ends.device.emit("located", 1)
     ends.settle()
-    batch = ends.connection.take_batch()
+    batch = ends.connection.write_ahead.take_batch()
     assert batch is not None
     ends.device.emit("located", 2)
     ends.settle()
@@ -112,7 +129,7 @@ def test_a_command_that_is_given_up_keeps_none_behind_it(ends: Ends) -> None:
     """The second has no record to wait for, and was held only because of the first."""
     first, _ = ends.ask(CallFloor(1), 100)
     _, second = ends.ask(Locate(1), 5000)
-    ends.connection.take_batch()  # which the disk does not end
+    ends.connection.write_ahead.take_batch()  # which the disk does not end
     ends.wait(50)
     assert ends.done == []
     ends.wait(100)
@@ -122,13 +139,38 @@ def test_a_command_that_is_given_up_keeps_none_behind_it(ends: Ends) -> None:
     assert first not in ends.journal.ended or ends.journal.ended[first] == "not_executed"
 
 
+@pytest.mark.parametrize("sent", [False, True])
+def test_a_time_out_says_whether_the_command_can_have_been_sent(ends: Ends, sent: bool) -> None:
+    """'The command may have been executed' was said of one that never left the computer."""
+    if not sent:
+        ends.lose_cable()
+    number, _ = ends.connection.request(ends.now, CallFloor(1), 500)
+    batch = ends.connection.write_ahead.take_batch()
+    assert batch is not None
+    ends.journal.write(batch, 0)
+    ends.connection.batch_written(batch, ends.now)
+    if sent:
+        assert ends.connection.poll(ends.now)  # it is sent, and lost
+        ends.lose_cable()
+    ends.wait(600)
+    (end,) = ends.connection.completions
+    assert isinstance(end.error, DeviceTimeout)
+    assert (end.error.number, end.error.may_be_sent) == (number, sent)
+    assert ("never sent" in end.error.advice) is not sent
+    assert ends.done == []
+    ends.write()
+    kept = ends.journal.command(number)
+    assert kept is not None
+    assert kept.outcome == (None if sent else "not_executed")
+
+
 def test_an_interrupted_end_of_a_held_command_does_not_stop_a_full_disk(ends: Ends) -> None:
     """Ctrl-C came when the time of a held command was up. The next failure of the disk was a KeyError.
 
     The journal writer began again and failed again, and commands that waited behind it were never sent.
     """
     number, future = ends.ask(CallFloor(1), 100)
-    batch = ends.connection.take_batch()
+    batch = ends.connection.write_ahead.take_batch()
     assert batch is not None
     ends.now += 200
     ends.connection.protocol.poll(ends.now)  # its time is up, and who polled is interrupted here
@@ -166,7 +208,7 @@ def test_a_command_without_a_number_batch_written_fails_at_once_when_the_disk_do
     ends = Ends()
     ends.connect()
     _, future = ends.ask(CallFloor(1), 60_000)
-    batch = ends.connection.take_batch()
+    batch = ends.connection.write_ahead.take_batch()
     assert batch is not None
     ends.connection.batch_failed(batch, JournalFull("full"))
     assert JournalFull in [type(end.error) for end in ends.connection.completions if end.future is future]
@@ -199,3 +241,49 @@ def test_after_an_interruption_the_device_repeats_no_event_that_waits_for_the_di
     rows = list(ends.journal.after(before))
     assert [row.body for row in rows if row.message == Located.ID] == [b"\1", b"\2"]
     assert [row.n for row in rows] == list(range(rows[0].n, rows[0].n + len(rows)))
+
+
+def test_an_interruption_at_the_very_first_event_loses_no_event(mocker: MockerFixture) -> None:
+    """Nothing is on disk and nothing waits for it: the device must tell everything from the beginning."""
+    ends = Ends()
+    broken = mocker.patch.object(ends.connection.write_ahead, "add_event", side_effect=KeyboardInterrupt)
+    with pytest.raises(KeyboardInterrupt):
+        ends.connect()
+    mocker.stop(broken)
+    ends.connection.recover(ends.now)
+    ends.port.close()
+    ends.connect()
+    for _ in range(2):  # the clock that is set then tells an event too
+        ends.write()
+    assert [each.n for each in ends.journal.entries()] == list(range(1, ends.device.events.last + 1))
+
+
+def test_pauses_grow_up_to_a_bound_and_begin_anew_after_a_session() -> None:
+    """A cable that was out for a night is found again within seconds."""
+    ends = Ends()
+    for _ in range(20):
+        ends.connection.port_opening()
+        ends.connection.port_lost(ends.now, LinkLost("pulled"))
+    assert not ends.connection.wants_port(ends.now + LONGEST_PAUSE_MS // 2 - 1)
+    assert ends.connection.wants_port(ends.now + LONGEST_PAUSE_MS)
+    ends.connect()
+    ends.lose_cable()
+    assert ends.connection.wants_port(ends.now + FIRST_PAUSE_MS)
+
+
+def test_a_fault_of_the_boot_before_says_nothing_of_where_one_is_now(ends: Ends) -> None:
+    """The device names only the fault in a refusal; place and steps come from the event of this boot."""
+    refused = DeviceFaultDetail(Fault.CARD_STUCK)
+    places = []
+    for reboots in (False, True):
+        if reboots:
+            ends.reboot()
+        else:
+            ends.device.emit("fault_raised", Fault.CARD_STUCK, Place.EXIT, 3, "look at the exit")
+            ends.settle()
+        number, _ = ends.connection.request(ends.now, CallFloor(1), 5000)
+        ends.connection._answered(RequestAnswered(number, CallFloor.ID, refused.CODE, refused.pack()))
+        error = ends.connection.completions.pop().error
+        assert isinstance(error, DeviceFaulted)
+        places.append((error.place, error.steps))
+    assert places == [(Place.EXIT, "look at the exit"), (None, "")]

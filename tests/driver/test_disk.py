@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from pathlib import Path
 from typing import Any
 
@@ -239,6 +240,19 @@ def test_closing_does_not_wait_for_a_disk_that_hangs(bench: Bench, mocker: Mocke
     assert bench.told() == list(range(1, bench.device.end.events.last + 1))
 
 
+def test_closing_does_not_wait_for_a_disk_that_is_full(bench: Bench, mocker: MockerFixture) -> None:
+    """Its last batch would be tried again and again; the device keeps the events."""
+    join_s = mocker.patch("sabot_driver.threaded_loop.JOIN_S", 5.0)
+    mocker.patch.object(bench.client.journal, "write", side_effect=JournalFull("full"))
+    bench.emit(1)
+    ahead = bench.client.loop.connection.write_ahead
+    assert eventually(lambda: ahead.error is not None)
+    begun = time.monotonic()
+    bench.client.close()
+    assert time.monotonic() - begun < join_s
+    assert bench.unacknowledged() > 0
+
+
 HOST = """
 import sys
 from pathlib import Path
@@ -297,7 +311,7 @@ def full(client: Client, is_full: bool) -> None:
 
 
 def use_up_numbers(client: Client) -> None:
-    for _ in range(client.loop.connection._numbers.left()):
+    for _ in range(client.loop.connection.write_ahead.numbers.left()):
         client.ask(Locate(1), WAIT_S)
     with pytest.raises(JournalFull, match="no command number is left"):
         client.ask(Locate(1), WAIT_S)
@@ -363,7 +377,7 @@ def test_no_number_is_sent_that_is_not_on_disk(tmp_path: Path) -> None:
         assert ledger.newest(journal.host_id) < journal.reserved()
     full(client, True)
     target.served.call(lambda: target.python.end.emit("located", 5))
-    assert eventually(lambda: client.loop.connection.journal_error is not None)
+    assert eventually(lambda: client.loop.connection.write_ahead.error is not None)
     use_up_numbers(client)
     assert ledger.newest(journal.host_id) == journal.reserved() - 1
     target.close()

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from tests.conformance.targets import Tcp
 
-from sabot_driver import errors
+from sabot_driver import Credential, errors
 from sabot_driver.errors import (
     DeviceFaulted,
     NotAllowed,
@@ -53,7 +53,15 @@ def test_a_wrong_state_tells_the_states_that_would_do() -> None:
     assert isinstance(error, WrongState)
     assert error.state is ShoeState.JAMMED
     assert error.allowed == [ShoeState.EMPTY, ShoeState.READY]
-    assert "It is JAMMED. It would be allowed when EMPTY or READY." in str(error)
+    assert "The shoe is JAMMED. It would be allowed when EMPTY or READY." in str(error)
+
+
+def test_a_blocked_shoe_is_refused_with_the_way_out() -> None:
+    detail = messages.WrongStateDetail(ShoeState.BLOCKED, 1 << ShoeState.EMPTY, Half.SHOE)
+    error = refusal("self_test", detail.CODE, detail.pack())
+    assert "The shoe is BLOCKED." in str(error)
+    assert "opens the shoe's door" in error.advice
+    assert "'purge'" in error.advice
 
 
 def test_a_wrong_state_of_the_shuffler_is_one_of_its_own() -> None:
@@ -168,6 +176,39 @@ def test_a_key_file_without_a_key(tmp_path: Path, text: str) -> None:
     path.chmod(0o600)
     with pytest.raises(errors.KeyMissing):
         Keyring(tmp_path).find(b"X")
+
+
+def test_a_persons_key_file_that_is_not_there_is_named_with_its_role(tmp_path: Path) -> None:
+    with pytest.raises(errors.KeyMissing, match=r"^the key of floor, /.*flo\.key: No such file") as raised:
+        Credential.read(Role.FLOOR, tmp_path / "flo.key")
+    assert "this person's key file" in raised.value.advice
+    (tmp_path / "flo.key").write_bytes(b"\xff\xfe")
+    with pytest.raises(errors.KeyMissing, match=r"floor, .*not a key"):
+        Credential.read(Role.FLOOR, tmp_path / "flo.key")
+
+
+def test_a_key_that_the_device_does_not_have_is_named_with_role_and_file() -> None:
+    held = messages.KeySlotsAre(0, (0, 2, 3), (Role.TABLE, Role.FLOOR, Role.SERVICE), (0, 2, 3))
+    with pytest.raises(errors.KeyMissing, match=r"person 2 as service, whose key file is flo\.key$"):
+        Credential(Role.SERVICE, bytes(32), 2, source="flo.key").slot_among(held)
+    with pytest.raises(errors.KeyMissing, match=r"no key of person 9 as floor$"):
+        Credential(Role.FLOOR, bytes(32), 9).slot_among(held)
+
+
+@pytest.mark.parametrize(
+    ("state", "allowed", "helps"),
+    [
+        (ShoeState.READY, ShoeState.EMPTY, True),
+        (ShoeState.JAMMED, ShoeState.EMPTY, False),
+        (ShoeState.READY, ShoeState.ROUND_OPEN, False),
+    ],
+)
+def test_a_machine_with_cards_inside_is_emptied_by_a_command(
+    state: ShoeState, allowed: ShoeState, helps: bool
+) -> None:
+    detail = messages.WrongStateDetail(state, 1 << allowed, Half.SHOE)
+    error = WrongState("self_test", detail, detail.CODE)
+    assert ("sabot service empty" in error.advice) is helps
 
 
 def test_two_who_write_a_key_at_once_do_not_fall_over_each_other(tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 """A table's house policy from the command line: in force however the table is run, else the table stops."""
 
+import io
 from pathlib import Path
 
 import pytest
@@ -45,6 +46,31 @@ def test_a_policy_is_in_force_by_the_tables_name_and_by_its_devices_url(sabot: S
     assert sabot("table", "set", "BAC-07", *device, "--no-policy").code == 0
     ran = sabot("play", "--table", "BAC-07", "--auto", "--rounds", 1, "--wagers", wagers, "--json")
     assert ran.code == 0, ran.out + ran.err
+    target.close()
+
+
+def test_only_floor_or_service_takes_a_policy_away(
+    sabot: Sabot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Any colleague at the computer could drop the policy of a table; the record named only the program."""
+    target, policy = Tcp(tmp_path), strict_policy(tmp_path)
+    device = ("--device", target.listener.url, "--simulator")
+    monkeypatch.setattr("sys.stdin", io.StringIO("13579\n13579\n"))
+    assert sabot("table", "set", "T", *device, "--policy", policy).code == 0
+    assert sabot("people", "add", "--pin-stdin", "flo", "--name", "Flo", "--role", "floor").code == 0
+    assert sabot("people", "badge", "flo", "0012345678").code == 0
+    other = tmp_path / "other.toml"
+    other.write_text(STRICT.replace("2500", "2600"))
+    for change in (("--no-policy",), ("--policy", other)):
+        ran = sabot("table", "set", "T", *device, *change, "--json")
+        assert (ran.code, ran.lines[-1]["error"]) == (5, "NotAuthorised"), ran.out
+    assert sabot("table", "set", "T", *device).code == 0, "the policy stays"
+    (listed,) = sabot("table", "list", "--json").lines
+    assert listed["policy"] is not None
+    leave = ("--by-badge", "0012345678", "--pin-stdin")
+    assert sabot("table", "set", "T", *device, "--no-policy", *leave).code == 0
+    (listed,) = sabot("table", "list", "--json").lines
+    assert listed["policy"] is None
     target.close()
 
 

@@ -192,7 +192,7 @@ def test_a_disk_that_is_tried_again_at_tick_0_is_waited_for() -> None:
     now = ticks.add(0, -RETRY_DISK_MS)
     loop.step(now)
     assert loop.step(now) == 0
-    assert isinstance(world.connection.journal_error, JournalFull)
+    assert isinstance(world.connection.write_ahead.error, JournalFull)
 
 
 class _FailingOnce(_FullDisk):
@@ -211,7 +211,7 @@ def test_a_batch_that_could_not_be_given_to_the_disk_is_given_again() -> None:
     world = Virtual(1)
     disk = _FailingOnce()
     loop = IoLoop(world.connection, _Port(world), disk, lambda due: None)
-    assert world.connection.has_batch()
+    assert world.connection.write_ahead.has_batch()
     with pytest.raises(RuntimeError) as mistake:
         loop.step(world.now)
     loop.fail(world.now, mistake.value)
@@ -237,3 +237,25 @@ def test_a_disk_worker_with_a_mistake_is_tried_once_a_second() -> None:
     loop.fail(world.now, mistake.value)
     assert not loop.can_write(world.now + RETRY_DISK_MS - 1)
     assert loop.can_write(world.now + RETRY_DISK_MS)
+
+
+class _WorksAgain(_FullDisk):
+    """A disk that is full the first time."""
+
+    full = True
+
+    def start(self, batch: JournalBatch) -> None:
+        self._result = BatchResult(batch, None, JournalFull("full") if self.full else None)
+        self.full = False
+
+
+def test_a_disk_that_works_again_is_not_waited_for_when_the_ticks_have_wrapped() -> None:
+    """Six days after a failure its tick lies ahead again: the driver would write nothing for six days."""
+    world = Virtual(1)
+    loop = IoLoop(world.connection, _Port(world), _WorksAgain(), lambda due: None)
+    for later in (0, 0, RETRY_DISK_MS, RETRY_DISK_MS):
+        loop.step(world.now + later)
+    assert world.connection.write_ahead.error is None
+    world.connection.write_ahead.add_outcome(1, "done")
+    for days in range(14):
+        assert loop.can_write(ticks.add(world.now, RETRY_DISK_MS + days * 86_400_000))

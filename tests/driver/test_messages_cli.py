@@ -9,7 +9,6 @@ import os
 import re
 import socket
 import subprocess
-import sys
 import zipfile
 from pathlib import Path
 
@@ -112,6 +111,36 @@ def test_a_computer_without_a_journal_says_so(sabot: Sabot) -> None:
     assert ran.code == 0
     assert "this computer has no journal" in ran.out
     assert sabot("journal", "show", "--json").out == ""
+    assert "this computer has no journal" in sabot("journal", "events").out
+    assert sabot("journal", "events", "--json").out == ""
+
+
+def test_a_command_without_arguments_shows_its_help_once(sabot: Sabot) -> None:
+    """It began with 'Error: Usage:'."""
+    for group in ((), ("people",)):
+        ran = sabot(*group)
+        assert ran.code == 2
+        assert ran.err.startswith("Usage: sabot")
+        assert ran.err.count("Usage:") == 1
+        assert "Error" not in ran.err
+
+
+def test_help_of_a_group_has_whole_sentences(sabot: Sabot) -> None:
+    context = click.Context(cli)
+    for name in cli.list_commands(context):
+        if isinstance(cli.get_command(context, name), click.Group):
+            ran = sabot(name, "--help")
+            assert not re.search(r"\.\.\.$", ran.out.partition("Commands:")[2], re.MULTILINE), ran.out
+
+
+def test_what_is_no_number_is_told_in_words(sabot: Sabot) -> None:
+    ran = sabot("deck", "retire", "red")
+    assert (ran.code, "'red' is not a whole number" in ran.err) == (2, True), ran.err
+
+
+def test_a_computer_without_a_record_says_how_one_begins(sabot: Sabot) -> None:
+    ran = sabot("rounds")
+    assert (ran.code, "'sabot play' or 'sabot table open'" in ran.err) == (1, True), ran.err
 
 
 def test_a_home_that_is_a_file_is_not_advised_to_be_corrected(
@@ -184,9 +213,12 @@ def test_more_may_be_asked_for_anywhere(arguments: tuple[str, ...]) -> None:
     assert (quiet.returncode, quiet.stderr) == (0, "")
 
 
-def test_a_shell_completes_commands_options_and_tables(sabot: Sabot, home: Path) -> None:
+def test_a_shell_completes_commands_options_and_tables(sabot: Sabot, tmp_path: Path) -> None:
     assert "_SABOT_COMPLETE=bash_complete" in sabot("completion", "bash").out
     assert sabot("table", "set", "BAC-07", "--device", "sim://").code == 0
+
+    program = tmp_path / "complete.py"
+    program.write_text("from sabot_cli.main import cli; cli.main(prog_name='sabot')")
 
     def completed(words: str) -> list[str]:
         count = len(words.split(" ")) - 1
@@ -196,10 +228,7 @@ def test_a_shell_completes_commands_options_and_tables(sabot: Sabot, home: Path)
             "COMP_WORDS": words,
             "COMP_CWORD": str(count),
         }
-        program = "from sabot_cli.main import cli; cli.main(prog_name='sabot')"
-        ran = subprocess.run(
-            [sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=False
-        )
+        ran = warm_run([], program=str(program), env=environment)
         return [line.partition(",")[2] for line in ran.stdout.splitlines()]
 
     assert completed("sabot servi") == ["service"]
@@ -279,8 +308,12 @@ def test_a_bundle_without_the_device_has_the_journal(sabot: Sabot, tmp_path: Pat
         commands = json.loads(archive.read("commands-SIM00001.json"))
         record = json.loads(archive.read("record-SIM00001.json"))
         assert "not reached" in json.loads(archive.read("device.json"))
+        told = json.loads(archive.read("wear-SIM00001.json"))
+        assert any("not reached" in each for each in json.loads(archive.read("host-log.json")))
         everything = "".join(archive.read(name).decode() for name in less)
     assert less < names
+    assert told["rollers"]["feed"]["shuffles"] >= 1
+    assert (told["rollers"]["feed"]["change_percent"], told["faults"]) == (0.0, {})
     assert {"journal-SIM00001.json", "commands-SIM00001.json", "record-SIM00001.json"} <= less
     assert "round_ended" in {each["name"] for each in events}
     assert "open_round" in {each["request"] for each in commands}
@@ -393,7 +426,7 @@ def run_line(sabot: Sabot, line: str, url: str) -> Ran:
     return ran
 
 
-@pytest.mark.sweep(every=3)
+@pytest.mark.sweep(every=6)
 @pytest.mark.parametrize("line", [each for each in examples() if not each.startswith(NOT_RUN)])
 def test_the_example_of_a_commands_help_runs(
     sabot: Sabot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, line: str

@@ -41,10 +41,10 @@ STACKS = [name for name in ruleset.names() if ruleset.load(name).game is GameKin
 @pytest.mark.sweep(every=4)
 @pytest.mark.parametrize("name", MINIS)
 def test_mini_baccarat_is_dealt_card_by_card_and_settled(sabot: Sabot, name: str) -> None:
-    ran = sabot(*SIM, "--rules", name, "--rounds", 3, "--players", 2)
+    ran = sabot(*SIM, "--rules", name, "--rounds", 2, "--players", 2)
     assert ran.code == 0, ran.err
     rules = ruleset.load(name)
-    assert [each["round"] for each in ran.of("round")] == [1, 2, 3]
+    assert [each["round"] for each in ran.of("round")] == [1, 2]
     for each in ran.of("round"):
         player, banker = (tuple(card(one) for one in hand) for hand in each["hands"])
         again = settle(rules, {1: _made(each, 1), 2: _made(each, 2)}, Coup(player, banker))
@@ -68,10 +68,10 @@ def test_three_card_rule_sets_are_dealt_and_settled(sabot: Sabot, name: str) -> 
 
 @pytest.mark.rule("BAC shoe")
 def test_the_six_deck_shoe_is_shuffled_and_counted_every_round(sabot: Sabot) -> None:
-    ran = sabot(*SIM, "--rules", "baccarat-six-deck", "--rounds", 3, "--players", 1)
+    ran = sabot(*SIM, "--rules", "baccarat-six-deck", "--rounds", 2, "--players", 1)
     assert ran.code == 0, ran.err
-    assert len({each["shuffle_id"] for each in ran.of("round")}) == 3
-    assert ran.lines[-1]["shuffles_proved"] >= 3, "counted after every shuffle"
+    assert len({each["shuffle_id"] for each in ran.of("round")}) == 2
+    assert ran.lines[-1]["shuffles_proved"] >= 2, "counted after every shuffle"
 
 
 @pytest.mark.rule("MDM 7.A(9)")
@@ -122,20 +122,20 @@ def test_components_are_checked_before_a_game(
 
 
 def test_without_a_reader_the_dealer_types_and_it_is_said_so(sabot: Sabot) -> None:
-    ran = sabot("play", "--device", "sim://?reader=none", "--seed", 1, "--rounds", 2, "--rules",
+    ran = sabot("play", "--device", "sim://?reader=none", "--seed", 1, "--rounds", 1, "--rules",
                 "md-three-card-baccarat", "--json")  # fmt: skip
     assert ran.code == 0, ran.err
     assert {each["card_source"] for each in ran.of("round")} == {"typed"}
-    mini = sabot("play", "--device", "sim://?reader=none", "--seed", 1, "--rounds", 2, "--rules",
+    mini = sabot("play", "--device", "sim://?reader=none", "--seed", 1, "--rounds", 1, "--rules",
                  "md-mini-baccarat", "--json")  # fmt: skip
     assert {each["card_source"] for each in mini.of("round")} == {"typed"}
 
 
 def test_a_deck_with_a_card_twice_is_found_by_the_reader_and_leaves(sabot: Sabot) -> None:
     found = None
-    for seed in range(1, 9):  # until the two copies are dealt in one round
+    for seed in range(5, 13):  # until the two copies are dealt in one round
         faults = ("--fault", "missing_card@tray", "--fault", "duplicate_card@tray")
-        ran = sabot("play", "--device", "sim://", "--seed", seed, "--rounds", 3, *faults, "--rules",
+        ran = sabot("play", "--device", "sim://", "--seed", seed, "--rounds", 2, *faults, "--rules",
                     "md-three-card-baccarat", "--json")  # fmt: skip
         assert ran.code == 0, ran.out
         found = next((each for each in ran.of("round") if each["void_reason"] == "wrong_number"), None)
@@ -150,10 +150,10 @@ def test_a_deck_with_a_card_twice_is_found_by_the_reader_and_leaves(sabot: Sabot
 
 
 def test_every_shuffle_is_committed_to_has_our_nonce_and_is_checked(sabot: Sabot) -> None:
-    ran = sabot(*SIM, "--rounds", 6)
+    ran = sabot(*SIM, "--rounds", 4)
     committed = {each["shuffle_id"]: each for each in ran.of("shuffle_committed")}
     revealed = ran.of("shuffle_revealed")
-    assert len(revealed) >= 3
+    assert len(revealed) >= 2
     assert ran.lines[-1]["shuffles_checked"] == len(revealed)
     for each in revealed:
         before = committed[each["shuffle_id"]]
@@ -194,10 +194,9 @@ def test_without_a_seed_nonces_cannot_be_foretold(sabot: Sabot) -> None:
 @pytest.mark.parametrize(
     ("rules", "speed", "after_s"),
     [
-        ("md-three-card-baccarat", "40", 0.0),
-        ("md-three-card-baccarat", "40", 0.3),
+        pytest.param("md-three-card-baccarat", "40", 0.0, id="stacks"),
+        pytest.param("md-three-card-baccarat", "40", 0.3, id="stacks-later", marks=pytest.mark.full),
     ],
-    ids=["stacks", "stacks-later"],
 )
 def test_a_killed_program_goes_on_where_the_device_is(
     sabot: Sabot, home: Path, rules: str, speed: str, after_s: float

@@ -28,10 +28,10 @@ def test_a_seeded_simulator_that_starts_anew_is_played_again(sabot: Sabot) -> No
 
 def test_an_audit_tells_two_lives_of_a_memory_apart(sabot: Sabot, tmp_path: Path) -> None:
     lines = tmp_path / "lines.json"
-    for _ in range(2):
+    for rounds in (2, 5):
         with simulated("--pty", "--seed", "7") as url:
             # a busy computer ends a game of three rounds before it has asked for a reveal
-            ran = sabot("play", "--device", url, "--simulator", "--rounds", 5, "--players", 2, "--json")
+            ran = sabot("play", "--device", url, "--simulator", "--rounds", rounds, "--players", 2, "--json")
             assert ran.code == 0, ran.out
             with lines.open("a", encoding="utf-8") as file:
                 file.write(ran.out)
@@ -70,8 +70,25 @@ def test_memory_in_a_file_outlives_the_program(sabot: Sabot, tmp_path: Path) -> 
         assert next(each["value"] for each in wear if each["name"] == "rounds") == 1
         lines = play(sabot, url)
         assert not [each for each in lines if each["event"] == "error"]
+    for source in ("--journal", "SIM00001.db"), ("--record", "SIM00001.table.db"):
+        audited = sabot("audit", source[0], next((tmp_path / "home").rglob(source[1])), "--json")
+        verdicts = {each["shuffle_id"]: each["verdict"] for each in audited.of("shuffle_audited")}
+        assert verdicts[min(verdicts)] == "lost", "its seed ended with the first start"
+        assert verdicts[max(verdicts)] == "secret", "its deck is still there"
     events = [each["name"] for each in sabot("journal", "events", "--json").lines]
     assert "lost_events" not in events or events.count("booted") == 2
+
+
+def test_a_table_goes_on_when_journal_and_machine_begin_anew(sabot: Sabot, tmp_path: Path) -> None:
+    """The record's place in the old journal was beyond all of the new one: the session heard no event."""
+    options = ("--pty", "--state", str(tmp_path / "device.state"))
+    with simulated(*options) as url:
+        play(sabot, url, 2)
+    assert sabot("journal", "aside", "--serial", "SIM00001").code == 0
+    with simulated(*options) as url:
+        lines = play(sabot, url)
+    assert [each["event"] for each in lines].count("journal_anew") == 1
+    assert [each["round_id"] for each in lines if each["event"] == "round"] == [3]
 
 
 def test_memory_in_a_file_outlives_a_kill(sabot: Sabot, tmp_path: Path) -> None:

@@ -18,12 +18,16 @@ class ChainedDevice:
 
     def __init__(self) -> None:
         self.sent: list[EventReceived | EventGap] = []
-        self.boot, self.n, self.index = 1, 0, 0
-        self.hash = hashlib.sha256(b"sabot event chain 1" + SERIAL + MEMORY + struct.pack("<I", 1)).digest()
-        self.first = self.hash
-        self.key = K_0
+        self.boot, self.n = 1, 0
         self.hashes: dict[tuple[int, int], tuple[int, bytes]] = {}
-        self.event(0xB0, struct.pack("<B4sI32s", 1, MEMORY, 0, bytes(32)))
+        self.begin(0, bytes(32))
+
+    def begin(self, last_index: int, last_hash: bytes) -> None:
+        """Begin a chain; the arguments are index and hash of the last event of the chain before."""
+        start = b"sabot event chain 1" + SERIAL + MEMORY + struct.pack("<I", self.boot)
+        self.index, self.hash, self.key = 0, hashlib.sha256(start).digest(), K_0
+        self.first = self.hash
+        self.event(0xB0, struct.pack("<B4sI32s", 1, MEMORY, last_index, last_hash))
         self.checkpoint()
 
     def event(self, message: int, body: bytes = b"", *, tagged: bool = False, arrives: bool = True) -> None:

@@ -83,7 +83,11 @@ def test_the_floor_signs_nothing_that_does_not_continue_what_it_keeps(
     )
     _, record = day.copy(tmp_path / "forked")
     with opened(record) as db:
-        db.execute("""UPDATE rows SET body = replace(body, '"round":1', '"round":2') WHERE number = 30""")
+        changed = db.execute(
+            """UPDATE rows SET body = replace(body, '"round":1', '"round":2')
+            WHERE number = (SELECT min(number) FROM rows WHERE body LIKE '%"round":1%')"""
+        )
+        assert changed.rowcount == 1
     rehash(record)
     sign_again(record, day.key)
     ran = sabot(*sign, record)

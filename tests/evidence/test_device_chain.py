@@ -5,11 +5,13 @@ import sqlite3
 from pathlib import Path
 
 import pytest
-from tests.evidence.device_chain import ChainedDevice
+from tests.evidence.device_chain import SERIAL, ChainedDevice
 from tests.evidence.edits import rehash, sign_again
 
 from sabot_evidence import verifier
 from sabot_evidence.pc_key import load_pc_key
+
+SERIAL_TEXT = SERIAL.hex().upper()
 
 
 def said(
@@ -110,19 +112,99 @@ def test_the_device_knows_how_far_its_chain_goes(chained: ChainedDevice, tmp_pat
     chained.checkpoint()
     index, hash = chained.hashes[1, 20]
     anchor = tmp_path / "device.json"
-    anchor.write_text(json.dumps({"index": index, "hash": hash.hex()}))
-    told = said(chained, tmp_path, "--device-checkpoint", anchor)
-    assert "complete: the device itself knows no event after event 20 of its chain" in told
-    anchor.write_text(json.dumps({"index": 40, "hash": hash.hex()}))
-    told = said(ChainedDevice(), tmp_path / "older", "--device-checkpoint", anchor)
+    anchor.write_text(json.dumps({"serial": SERIAL_TEXT, "index": index, "hash": hash.hex()}))
+    told = said(chained, tmp_path, "--device-checkpoint", anchor, key=False)
+    assert "complete: the device itself knew no event after event 20 of its chain when it was asked" in told
+    anchor.write_text(json.dumps({"serial": SERIAL_TEXT, "index": 40, "hash": hash.hex()}))
+    told = said(ChainedDevice(), tmp_path / "older", "--device-checkpoint", anchor, key=False)
     words = "the device has event 40 of its chain, and this file ends at event 2"
     assert f"ROLLBACK: put back to an older state: {words}" in told
-    anchor.write_text(json.dumps({"index": 19, "hash": bytes(32).hex()}))
+    anchor.write_text(json.dumps({"serial": SERIAL_TEXT, "index": 19, "hash": bytes(32).hex()}))
     other = ChainedDevice()
     other.located(17)
     other.checkpoint()
-    told = said(other, tmp_path / "fork", "--device-checkpoint", anchor)
+    told = said(other, tmp_path / "fork", "--device-checkpoint", anchor, key=False)
     assert "FORK: two bodies for event 19 of the device's chain: the device has another one" in told
+
+
+def device_checkpoint(tmp_path: Path, index: int, hash: bytes) -> Path:
+    """A file of ``sabot evidence ask-device`` without its tag, as K_0 is not given either."""
+    path = tmp_path / "device.json"
+    path.write_text(json.dumps({"serial": SERIAL_TEXT, "index": index, "hash": hash.hex()}))
+    return path
+
+
+def test_another_devices_checkpoint_is_not_compared(chained: ChainedDevice, tmp_path: Path) -> None:
+    other = tmp_path / "other.json"
+    other.write_text(json.dumps({"serial": "SIM00099", "index": 7, "hash": bytes(32).hex()}))
+    told = said(chained, tmp_path, "--device-checkpoint", other)
+    assert "checked: no device's checkpoint that was given is of this file's device" in told
+    assert not any(each.startswith(("FORK", "complete", "ROLLBACK")) for each in told)
+    index, hash = chained.hashes[1, 7]
+    own = device_checkpoint(tmp_path, index, hash)
+    both = ("--device-checkpoint", other, "--device-checkpoint", own)
+    told = said(chained, tmp_path / "both", *both, key=False)
+    assert any("fits event 7 of its chain" in each for each in told)
+
+
+def test_the_devices_checkpoint_of_an_event_that_has_none_in_the_journal(
+    chained: ChainedDevice, tmp_path: Path
+) -> None:
+    """A rewritten journal may leave out the checkpoint that the device shows. The event's hash counts."""
+    index, hash = chained.hashes[1, 7]
+    file = device_checkpoint(tmp_path, index, hash)
+    told = said(chained, tmp_path, "--device-checkpoint", file, key=False)
+    words = "the device's checkpoint fits event 7 of its chain; this file ends at event 20"
+    assert f"checked: {words}" in told
+    assert not any(each.startswith("complete") for each in told), "an old checkpoint shows no newest event"
+    other = device_checkpoint(tmp_path, index, bytes(32))
+    told = said(chained, tmp_path / "fork", "--device-checkpoint", other, key=False)
+    assert "FORK: two bodies for event 7 of the device's chain: the device has another one" in told
+
+
+def test_the_devices_checkpoint_is_compared_with_its_newest_chain(
+    chained: ChainedDevice, tmp_path: Path
+) -> None:
+    chained.reboot()
+    chained.checkpoint()
+    chained.begin(chained.index, chained.hash)  # provisioned again: indexes start at 1
+    file = device_checkpoint(tmp_path, 16, bytes(32))  # the old chain has a checkpoint of its event 16
+    told = said(chained, tmp_path, "--device-checkpoint", file, key=False)
+    words = "the device has event 16 of its chain, and this file ends at event 2"
+    assert f"ROLLBACK: put back to an older state: {words}" in told
+
+
+@pytest.mark.parametrize("watched", [21, 22, 24])
+def test_the_devices_checkpoint_of_an_event_near_a_gap(
+    chained: ChainedDevice, tmp_path: Path, watched: int
+) -> None:
+    """Before ``events_lost`` comes, events after a boot seem to have the indexes of the lost ones."""
+    chained.located(4, arrives=False)
+    chained.reboot()
+    chained.name_gap(2, (1, 20), (1, 24))
+    chained.checkpoint()
+    index, hash = chained.hashes[1, watched]
+    file = device_checkpoint(tmp_path, index, hash)
+    told = said(chained, tmp_path, "--device-checkpoint", file, key=False)
+    assert not any(each.split(":")[0].isupper() for each in told)
+    words = f"of event {watched} of its chain, and that event is in a gap"
+    assert any(("fits event 24" if watched == 24 else words) in each for each in told)
+
+
+def test_events_that_the_device_could_not_save_look_like_added_ones(
+    chained: ChainedDevice, tmp_path: Path
+) -> None:
+    """Critical memory fails, three events are sent, power is cut: ``booted`` takes the first one's index."""
+    saved = chained.index, chained.hash, chained.key
+    chained.located(3)
+    chained.index, chained.hash, chained.key = saved
+    chained.reboot()
+    chained.name_gap(2, (1, 18), (1, 20))
+    chained.checkpoint()
+    told = said(chained, tmp_path)
+    words = "3 events after (1, 20) up to (1, 23) are in no chain of the device"
+    assert any(each.startswith(f"UNSIGNED: {words}") for each in told)
+    assert not any(each.startswith(("CHANGED", "HOLE")) for each in told)
 
 
 @pytest.mark.parametrize("text", ["", "{}", '{"format": "sabot chain key 2"}'])

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from tests.evidence.day import Day
+from tests.evidence.edits import opened, sign_again
 
 from sabot_cli import main
 from sabot_evidence import verifier
@@ -173,3 +174,98 @@ def test_the_quick_pass_knows_a_clock_that_was_set_back(tmp_path: Path, back_s: 
     unnamed = [each for each in checkpoints if each.told["why"] != "clock"]
     assert verifier.ChainCheck(file, unnamed, (), report)._fits_at_once() is (back_s == 0)
     file.db.close()
+
+
+def test_a_checkpoint_of_an_older_row_than_the_one_before_it_is_found(day: Day, tmp_path: Path) -> None:
+    """Whoever has the PC's key could hide rows from the reader of a checkpoint; its hash fits that row."""
+    (_, record) = day.copy(tmp_path / "copy")
+    with opened(record) as db:
+        kept = [row[0] for row in db.execute("SELECT n FROM checkpoints ORDER BY n")]
+        (text,) = db.execute("SELECT statement FROM checkpoints WHERE n = ?", (kept[-2],)).fetchone()
+        text = json.dumps({**json.loads(text), "row": 1}, sort_keys=True, separators=(",", ":"))
+        db.execute("UPDATE checkpoints SET statement = ? WHERE n = ?", (text, kept[-2]))
+    sign_again(record, day.key)
+    said: list[str] = []
+    assert verifier.run([str(record)], said.append) == verifier.WRONG
+    words = f"checkpoint {kept[-2]} is of an older row than checkpoint {kept[-3]}"
+    assert [each for each in said if " REORDERED: " in each] == [f"record.db: REORDERED: {words}"]
+
+
+@pytest.mark.parametrize("same", [True, False], ids=["this row", "another row"])
+def test_an_anchor_of_a_row_that_a_program_added_after_reading_began(tmp_path: Path, same: bool) -> None:
+    """The anchor is compared with that row as the file has it now; that there is one proves nothing."""
+    path = tmp_path / "record.db"
+    dealer = Actor("d1", TableRole.DEALER, Authentication.PIN)
+    with SqliteRecord(path) as record:
+        record.commit([Row("idle", 1_789_000_000, dealer)], SavedSession("{}", 0))
+        file = verifier.EvidenceFile(path)
+        record.commit([Row("idle", 1_789_000_001, dealer)], SavedSession("{}", 0))
+    hash = file.hash_now(2) if same else bytes(32)
+    assert hash is not None
+    anchor = verifier.Anchor("the floor's line", "record", file.chain, 2, hash.hex(), True)
+    report = verifier.verify([file], anchors=[anchor])
+    file.db.close()
+    assert ("rollback" in [each.kind for each in report.findings]) is not same
+
+
+@pytest.mark.parametrize(
+    ("name", "table", "cell", "value"),
+    [
+        ("record.db", "rows", "hash", "text"),
+        ("record.db", "rows", "hash", 7),
+        ("journal.db", "chain", "hash", 1.5),
+        ("journal.db", "events", "at_us", "text"),
+        ("journal.db", "events", "memory_id", -1),
+        ("journal.db", "events", "memory_id", 1 << 62),
+    ],
+)
+def test_a_cell_of_another_type_is_a_finding(
+    day: Day, tmp_path: Path, name: str, table: str, cell: str, value: object
+) -> None:
+    """SQLite stores any type in any column. Such a cell ended the verifier without a verdict."""
+    files = day.copy(tmp_path / "copy")
+    with opened(tmp_path / "copy" / name) as db:
+        db.execute(f"UPDATE {table} SET {cell} = ? WHERE rowid = 5", (value,))
+    said: list[str] = []
+    assert verifier.run([*map(str, files)], said.append) == verifier.WRONG
+    assert any(each.startswith(f"{name}: CHANGED: ") for each in said)
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        {"why": "key", "about": None},
+        {"why": "cut", "about": None},
+        {"why": "cut", "about": {"commands": 0, "events": 0, "hash": "no", "link": 1}},
+        {"why": "begun", "about": {"old_rows": "all"}},
+        {"seen": {}},
+        {"seen": {"of": "journal", "chain": "", "row": "1", "hash": ""}},
+    ],
+    ids=str,
+)
+def test_a_signed_checkpoint_without_what_its_reason_needs_is_a_finding(
+    day: Day, tmp_path: Path, told: dict[str, object]
+) -> None:
+    """Whoever has a key can sign anything. Such a checkpoint ended the verifier without a verdict."""
+    files = day.copy(tmp_path / "copy")
+    with opened(files[1]) as db:
+        n, text = db.execute("SELECT n, statement FROM checkpoints ORDER BY n DESC LIMIT 1").fetchone()
+        text = json.dumps({**json.loads(text), **told}, sort_keys=True, separators=(",", ":"))
+        db.execute("UPDATE checkpoints SET statement = ? WHERE n = ?", (text, n))
+    sign_again(files[1], day.key)
+    said: list[str] = []
+    assert verifier.run([*map(str, files)], said.append) == verifier.WRONG
+    assert any(each.startswith(f"record.db: CHANGED: checkpoint {n} is changed") for each in said)
+
+
+def test_a_file_with_other_columns_is_a_finding(day: Day, tmp_path: Path) -> None:
+    """A table that was made anew may hold numbers of rows that are no numbers."""
+    files = day.copy(tmp_path / "copy")
+    with opened(files[1]) as db:
+        db.execute("CREATE TABLE other AS SELECT * FROM rows")
+        db.execute("UPDATE other SET number = 'five' WHERE number = 5")
+        db.execute("DROP TABLE rows")
+        db.execute("ALTER TABLE other RENAME TO rows")
+    said: list[str] = []
+    assert verifier.run([*map(str, files)], said.append) == verifier.WRONG
+    assert any("values that no program of the table writes" in each for each in said)

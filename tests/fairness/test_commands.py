@@ -274,13 +274,14 @@ def test_a_journal_that_was_edited_proves_nothing(sabot: Sabot, session: Session
 
 
 def test_lines_of_sabot_play_are_proved_faces_included(sabot: Sabot, tmp_path: Path) -> None:
-    code, lines = sabot("play", "--device", "sim://", "--seed", "2", "--rounds", "3")
+    code, lines = sabot("play", "--device", "sim://", "--seed", "2", "--rounds", "4")
     assert code == 0
     told = tmp_path / "play.jsonl"
     told.write_text("\n".join(map(json.dumps, lines)))
     code, lines = sabot("audit", str(told), "--new-decks")
     assert code == 0
-    assert [line["faces"] for line in lines if line.get("verdict") == "proved"] == [21, 21]
+    proved = [line["faces"] for line in lines if line.get("verdict") == "proved"]
+    assert proved[:2] == [21, 21]  # how far the machine is with later shuffles when the program ends is open
 
 
 def test_a_device_is_asked_for_what_it_may_reveal(sabot: Sabot) -> None:

@@ -29,7 +29,7 @@ def test_perfect_ears_learn_what_counting_says(monkeypatch: pytest.MonkeyPatch) 
             heard[key] = heard.get(key, 0) + 1
         total = math.factorial(6)
         expected = -sum(times / total * math.log2(times / total) for times in heard.values())
-        found = listen(Remedy(), 0.01, hears_direction, decks=2000)
+        found = listen(Remedy(), 0.01, hears_direction, decks=800)
         assert found.bits == pytest.approx(expected, abs=5 * found.error_bits + 1e-9)
 
 

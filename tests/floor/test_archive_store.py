@@ -1,5 +1,6 @@
 """The archive's database: each row once, nothing lost, nothing mixed up."""
 
+import io
 import json
 import random
 from pathlib import Path
@@ -9,6 +10,7 @@ import pytest
 from sqlalchemy import text
 from tests.floor.packed_rows import FIRST, SITE, chain, message, record_body
 
+from sabot_floor import archive_files
 from sabot_floor.archive_store import ArchiveStore, Delivered
 from sabot_floor.errors import ArchiveFailed
 from sabot_floor.payloads import ChainHead
@@ -61,6 +63,21 @@ def test_a_message_that_repeats_a_row_with_another_hash_is_noticed(store: Archiv
     twice = [ROWS[0], {**ROWS[0], "hash": "ab" * 32}]
     assert [each.kind for each in store.take([message(twice)]).found] == ["row_differs"]
     assert _all(store, "SELECT COUNT(*) FROM rows") == [(1,)]
+
+
+@pytest.mark.parametrize("last", [25, 30, 35])
+def test_a_gap_is_closed_by_a_message_that_also_has_rows_from_behind_it(
+    store: ArchiveStore, last: int
+) -> None:
+    store.take(
+        [message(ROWS[:10]), message(ROWS[20:30])]
+    )  # after a power cut tables publish in other messages
+    assert _head(store).n == 10
+    taken = store.take([message(ROWS[10:last])])
+    assert (taken.new, taken.again, taken.found) == (10 + max(0, last - 30), min(last, 30) - 20, [])
+    assert _head(store) == ChainHead(
+        source="aa", n=max(30, last), hash=ROWS[max(30, last) - 1]["hash"], count=max(30, last)
+    )
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -143,6 +160,13 @@ def test_a_body_that_cannot_be_read_is_kept_with_an_alarm(store: ArchiveStore) -
     assert [each.kind for each in store.take([message(told)]).found] == ["unreadable"]
     assert _all(store, "SELECT kind, body FROM rows WHERE n = 1") == [("unreadable", "no row")]
     assert _head(store).n == 2
+
+
+def test_export_and_check_read_every_page(store: ArchiveStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(archive_files, "PAGE", 7)
+    store.take([message(ROWS)])
+    assert archive_files.write_csv(store.engine, io.StringIO()) == 40
+    assert [(each.rows, each.wrong) for each in archive_files.check_chains(store.engine)] == [(40, "")]
 
 
 def test_what_a_run_committed_the_next_run_knows(tmp_path: Path) -> None:

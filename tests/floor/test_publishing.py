@@ -3,18 +3,23 @@
 import asyncio
 import json
 import sqlite3
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from pathlib import Path
 
 import pytest
 from tests.floor.running_floor import RunningFloor, eventually, run
 
 from sabot_driver.pruning import prune
+from sabot_floor.archive import Patience
+from sabot_floor.archive_store import ArchiveStore, Delivered, Taken
 from sabot_floor.claim import release
-from sabot_floor.connection import TableSettings, connect, newest
-from sabot_floor.errors import BadPayload, NothingMayLeave
+from sabot_floor.connection import Servers, TableSettings, connect, newest
+from sabot_floor.errors import ArchiveFailed, BadPayload, NothingMayLeave
 from sabot_floor.names import SiteNames, bucket_stream
 from sabot_floor.payloads import Alarm, Archived, Heartbeat, RowMessage
 from sabot_floor.publisher import PublishedTable, TablePublisher
+from sabot_session.row_kinds import BY_NAME
+from sabot_simulators.floor.servers import Site
 from sabot_simulators.floor.written_table import WrittenTable
 from sabot_table.rule_texts import FloorLevel
 
@@ -371,5 +376,60 @@ def test_a_claim_that_the_servers_lost_is_taken_again(floor: RunningFloor, writt
             assert RowMessage.read(after.data).claim > RowMessage.read(before.data).claim
             assert second.refused is None
             await client.close()
+
+    run(scenario())
+
+
+def test_rows_of_a_newer_table_are_kept_beside_those_of_an_older_one(
+    floor: RunningFloor, written: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    newer, older = written("t01"), written("t02")
+
+    async def scenario() -> None:
+        async with floor:
+            for each in (newer, older):
+                each.write(3)
+                floor.publish(each)
+            with monkeypatch.context() as newer_version:
+                newer_version.setitem(BY_NAME, "card_scanned", BY_NAME["interruption"])
+                newer.write_unknown(message=250, kind="card_scanned")
+            newer.write(3)
+            await floor.archived(newer, older)
+            kinds = "SELECT DISTINCT table_name, kind FROM rows JOIN sources ON sources.id = source_id"
+            found = {tuple(each) for each in floor.sql(kinds)}
+            assert found >= {("t01", "event_250"), ("t01", "card_scanned")}
+            assert not found & {("t02", "event_250"), ("t02", "card_scanned")}
+            for each in (newer, older):
+                _same(floor, each)
+            assert floor.sql("SELECT kind FROM alarms") == []
+
+    run(scenario())
+
+
+def test_rows_whose_commit_failed_come_again_out_of_the_stream(
+    server: Site, site_name: str, tmp_path: Path, written: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A message is acknowledged after COMMIT: here the archive asks for nothing, so no row is repeated."""
+    never = Patience(ask_after_s=1e6, reconcile_s=1e6)
+    floor = RunningFloor(tmp_path, site_name, Servers(server.urls), patience=never)
+    table, take = written("t01"), ArchiveStore.take
+    failed: list[int] = []
+
+    def fail_once(store: ArchiveStore, delivered: Sequence[Delivered]) -> Taken:
+        if not failed:
+            failed.append(len(delivered))
+            raise ArchiveFailed("the disk is full")
+        return take(store, delivered)
+
+    monkeypatch.setattr("sabot_floor.archive.ACK_WAIT_S", 1.0)
+    monkeypatch.setattr(ArchiveStore, "take", fail_once)
+
+    async def scenario() -> None:
+        async with floor:
+            table.write(5)
+            floor.publish(table)
+            await floor.archived(table)
+            assert failed
+            _same(floor, table)
 
     run(scenario())

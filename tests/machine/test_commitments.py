@@ -131,6 +131,7 @@ def test_an_order_the_device_chose_alone_does_not_pass() -> None:
     ]
 
 
+@pytest.mark.slow
 def test_many_rounds_of_commit_and_reveal(amount: Amount) -> None:
     """Of one deck through core and mechanism: each is audited, the order of its real cards included."""
     table = Audited(14)
@@ -138,7 +139,7 @@ def test_many_rounds_of_commit_and_reveal(amount: Amount) -> None:
     table.device.command("set_game", "audit", HAND, 1, 1, 0xFFFF, role="floor")  # the deck stays on the shelf
     deck_id = table.new_deck(RED)
     machine, orders = table.machine, {}
-    rounds = amount(60, full=1000)
+    rounds = amount(60, full=300, campaign=1000)
     for number in range(1, rounds + 2):
         table.feed(deck_id)
         assert table.shuffled()

@@ -33,6 +33,7 @@ def test_the_cutoffs_follow_from_the_entropy_stated_and_one_false_alarm_in_a_mil
     assert health.START_UP >= 1024  # SP 800-90B, 4.3
 
 
+@pytest.mark.slow
 def test_the_simulated_source_is_worse_than_ideal_and_better_than_stated() -> None:
     """Its min-entropy by the Markov estimate of SP 800-90B (6.3.3), over a million samples."""
     raw = SimulatedMachine(Random(1)).noise(125_000)

@@ -33,8 +33,9 @@ pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("power")]  # the moments
 
 SHARDS = 4
 PLAYED_ON = 8  # of so many cuts in the writes one is played on to the end of another round
-INSTANTS = 260  # anywhere in the cycle
+INSTANTS = 260  # anywhere in the cycle, in a full run
 INSTANTS_EACH = 14  # and in each pair of states of the halves
+SAMPLED, SAMPLED_EACH = 16, 2  # the same in a sample
 POWER_CUT = void_reason("power_cut")
 UNKNOWN = [0xFFFF] * 7
 
@@ -174,12 +175,14 @@ def bytes_of(moments: list[CutPoint]) -> Iterator[tuple[int, CutPoint, int]]:
 def test_a_cut_at_any_byte_written_claims_nothing_and_resumes_nothing(shard: int, amount: Amount) -> None:
     cuts = played_on = 0
     every = amount(97, full=1)  # prime, so that a sample meets every place of a record
+    in_sample = {each.at_us for each in writes()[:: amount(4, full=1)]}  # cut in their middle in any case
     for number, moment, written in bytes_of(writes()):
-        half = written == len(moment.writing) // 2  # in the sample too, of each write
+        half = written == len(moment.writing) // 2 and moment.at_us in in_sample
         if number % SHARDS != shard or (number // SHARDS % every and not half):
             continue
         cuts += 1
         whole = number // SHARDS // every % PLAYED_ON == 0 or written == 0
+        whole = whole and cuts % amount(3, full=1) == 0
         played_on += whole
         try:
             check(Restart(moment, written).boot(), whole)
@@ -211,14 +214,15 @@ def test_the_bytes_that_are_cut_are_all_the_bytes_of_the_cycle(amount: Amount) -
 
 
 @cache
-def instants() -> list[CutPoint]:
+def instants(full: bool) -> list[CutPoint]:
     """At random, and in each pair of states, which are the motions of both halves."""
+    anywhere, each_pair = (INSTANTS, INSTANTS_EACH) if full else (SAMPLED, SAMPLED_EACH)
     random = Random(2)
     stretches = Cycle(2).stretches()
     end_us = max(until for each in stretches.values() for _, until in each)
-    times = [random.randrange(end_us) for _ in range(INSTANTS)]
+    times = [random.randrange(end_us) for _ in range(anywhere)]
     for each in stretches.values():
-        for _ in range(INSTANTS_EACH):
+        for _ in range(each_pair):
             since, until = random.choice(each)
             times.append(random.randrange(since, until))
     return Cycle(2).cut_at(sorted(times))
@@ -227,8 +231,7 @@ def instants() -> list[CutPoint]:
 @pytest.mark.rule("MD3 13.D")
 @pytest.mark.parametrize("shard", range(SHARDS))
 def test_a_cut_at_any_instant_claims_nothing_and_resumes_nothing(shard: int, amount: Amount) -> None:
-    moments = instants()[:: amount(40, full=1)]
-    moments += {each.states: each for each in instants()}.values()  # one in each pair of states
+    moments = instants(amount.full)
     assert len(moments) >= amount(30, full=400)
     for moment in moments[shard::SHARDS]:
         try:
@@ -237,19 +240,19 @@ def test_a_cut_at_any_instant_claims_nothing_and_resumes_nothing(shard: int, amo
             raise AssertionError(f"cut at {moment.at_us} us in states {moment.states}") from error
 
 
-def test_the_instants_are_in_every_motion() -> None:
-    moments = instants()
+def test_the_instants_are_in_every_motion(amount: Amount) -> None:
+    moments = instants(amount.full)
     shufflers = {moment.states[0] for moment in moments}
     shoes = {moment.states[1] for moment in moments}
     assert shufflers >= {shuffler.IDLE, shuffler.FEEDING, shuffler.STORING, shuffler.STORED}
     assert shoes >= {shoe.EMPTY, shoe.LOADING, shoe.READY, shoe.ROUND_OPEN, shoe.DISPENSING}
     assert shoes >= {shoe.STACK_WAITING, shoe.EJECTING, shoe.STUB_WAITING}
     truths = [moment.things[0] for moment in moments]
-    assert sum(bool(machine.feed_track.bodies) for machine in truths) > 50  # a card was on its way
-    assert sum(bool(machine.deal_track.bodies) for machine in truths) > 30
-    assert sum(machine.elevator.closed for machine in truths) > 30
-    assert sum(not machine._pusher_home for machine in truths) > 10
-    assert sum(not machine._shelf_up for machine in truths) > 10
+    assert sum(bool(machine.feed_track.bodies) for machine in truths) > amount(2, full=50)
+    assert sum(bool(machine.deal_track.bodies) for machine in truths) > amount(2, full=30)
+    assert sum(machine.elevator.closed for machine in truths) > amount(2, full=30)
+    assert sum(not machine._pusher_home for machine in truths) > amount(0, full=10)
+    assert sum(not machine._shelf_up for machine in truths) > amount(0, full=10)
 
 
 # -- again while it comes back ------------------------------------------------------------------------
@@ -266,8 +269,8 @@ def boot_steps(moment: CutPoint) -> int:
 def test_a_cut_while_the_power_comes_back_from_a_cut(shard: int, amount: Amount) -> None:
     random = Random(shard)
     cuts = 0
-    every = amount(64, full=4)
-    for moment in instants()[shard :: SHARDS * every]:
+    every = amount(8, full=4)
+    for moment in instants(amount.full)[shard :: SHARDS * every]:
         steps = boot_steps(moment)
         for cut_after in sorted(random.sample(range(steps), min(steps, 6))):  # in what the boot writes
             after = Restart(moment)
@@ -280,7 +283,7 @@ def test_a_cut_while_the_power_comes_back_from_a_cut(shard: int, amount: Amount)
         after.device.run_for(random.randrange(1_400_000))
         again(after, moment)
         cuts += 1
-    assert cuts > 160 // every
+    assert cuts > amount(1, full=40)
 
 
 def again(after: Restart, moment: CutPoint) -> None:
@@ -298,7 +301,7 @@ def again(after: Restart, moment: CutPoint) -> None:
 
 def test_three_cuts_in_a_row_at_any_byte_of_the_boot_void_one_round_once(amount: Amount) -> None:
     """Wherever the boot is cut, last_round says void, and the round is not void for another reason later."""
-    moment = next(each for each in instants() if each.states[1] == shoe.DISPENSING)
+    moment = next(each for each in instants(amount.full) if each.states[1] == shoe.DISPENSING)
     steps = boot_steps(moment)
     assert steps > 100
     for cut_after in range(0, steps, amount(17, full=3)):

@@ -7,7 +7,7 @@ Between the shoe's sensor and the exit's lie 40 mm where neither sees a card. On
 import pytest
 from tests.machine.tables import Table, fault, void_reason
 
-from sabot_firmware import hardware, shoe, shuffler
+from sabot_firmware import hardware, machine_constants, shoe, shuffler
 from sabot_firmware.rounds import CARD_MISSING, CORRECT, UNPROVED
 from sabot_simulators.mechanism.physical_cards import new_deck
 
@@ -221,15 +221,29 @@ def test_a_card_in_the_path_of_a_machine_that_loses_its_power_in_service_is_foun
     if then == "mark_out_of_order":
         device.command("return_to_service", role="service")
         device.run_until_idle()
+    assert (table.shoe_state, machine.count("shoe")) == (shoe.JAMMED, 1)  # it was called empty
+    assert table.faults()[-1] == ("exit", "card_stuck")
     empty_the_shuffler(table)
     table.feed(2)
     table.shuffled()
     device.run_for(5_000_000)
     assert claims(table) == (False, 1)
-    assert table.faults()[-1] == ("exit", "card_stuck")
     table.recover()
     assert table.play_round()
     assert claims(table) == (True, 52)
+
+
+def test_a_shoe_that_people_emptied_is_empty_after_a_power_cut() -> None:
+    """The self-test at power-up turns the roller, because people had access, and no card comes."""
+    table = Table(1)
+    table.device.run_until_idle()
+    table.device.command("service_mode", 1, role="service")
+    table.device.reboot()
+    started_um = table.machine.travelled_um(hardware.DEAL)
+    table.device.run_until_idle()
+    assert table.shoe_state == shoe.EMPTY
+    assert table.machine.travelled_um(hardware.DEAL) - started_um > machine_constants.EXIT_UM
+    assert table.device.controller.shoe.cleared
 
 
 def test_a_cut_while_the_deck_after_an_inspection_is_pushed_makes_the_next_one_no_proved_one() -> None:

@@ -33,7 +33,8 @@ HOST_ID = b"TABLE-PC"
 
 # Of hundreds of power cuts a sample meets every 7th, on MicroPython, which is slow, every 41st.
 SAMPLE_EVERY = 41 if sys.implementation.name == "micropython" else 7
-CUT_EVERY = SAMPLE_EVERY if os.getenv("SABOT_SWEEPS", "sample") == "sample" else 1
+FULL_EVERY = 3 if sys.implementation.name == "micropython" else 1
+CUT_EVERY = {"sample": SAMPLE_EVERY, "campaign": 1}.get(os.getenv("SABOT_SWEEPS", "sample"), FULL_EVERY)
 CUT_EVERY_DEARLY = 1 if CUT_EVERY == 1 else 3 * CUT_EVERY  # where each cut costs a signature
 
 DISPENSE = CODEC.named("dispense_stack")

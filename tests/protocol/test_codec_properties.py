@@ -154,6 +154,7 @@ def test_allowed_values_come_back_as_they_went(trio: Trio, data: st.DataObject) 
     assert trio.typed.unpack(received) == trio.typed.unpack(packed)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("trio", [trio for trio in TRIOS if trio.fields], ids=repr)
 @settings(max_examples=EXAMPLES, deadline=None)
 @given(data=st.data())
@@ -164,6 +165,7 @@ def test_a_value_that_is_not_allowed_is_refused_by_all(trio: Trio, data: st.Data
     assert trio.packed(values) is None
 
 
+@pytest.mark.slow
 @pytest.mark.slow
 @pytest.mark.sweep(every=3)
 @every_message
@@ -191,6 +193,7 @@ def test_damaged_bytes_are_judged_alike_by_all(trio: Trio, data: st.DataObject) 
 
 
 @pytest.mark.slow
+@pytest.mark.slow
 @pytest.mark.sweep(every=3)
 @every_message
 @settings(max_examples=15, deadline=None)
@@ -208,6 +211,7 @@ def test_frozen_messages_ignore_what_is_added(trio: Trio, data: st.DataObject, m
     assert trio.unpacked(packed + more) == trio.unpacked(packed)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("trio", [trio for trio in TRIOS if not trio.row.frozen], ids=repr)
 @given(data=st.data(), more=st.binary(min_size=1, max_size=8))
 @settings(max_examples=5, deadline=None)

@@ -15,7 +15,7 @@ RUNS = 2400
 BATCH = 100
 
 
-@pytest.mark.sweep(every=12)
+@pytest.mark.sweep(every=12, full=2)
 @pytest.mark.parametrize("first", range(0, RUNS, BATCH))
 def test_commands_once_and_events_once_or_named(first: int) -> None:
     for seed in range(first, first + BATCH):

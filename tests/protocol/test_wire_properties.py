@@ -139,7 +139,7 @@ moves = st.one_of(
 )
 
 
-@settings(max_examples=300)
+@settings(max_examples=3 * settings().max_examples)
 @given(st.lists(moves, max_size=80), st.sampled_from([1, 2, 5, 16]), st.sampled_from([1, 3, 16]))
 def test_the_link_delivers_once_and_in_order_or_ends_by_name(
     script: list[tuple[str, int, bool]], window_a: int, window_b: int

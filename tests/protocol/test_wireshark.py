@@ -32,7 +32,7 @@ from sabot_protocol.host_protocol import HostProtocol
 from sabot_protocol.record_store import RecordStore
 from sabot_protocol.wire_constants import EVENT_HEADER, EVENT_HEADER_SIZE, RESOLVE
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("tshark")]  # whether it runs scripts is tried once
 
 ROOT = Path(__file__).parents[2]
 DISSECTOR = ROOT / "protocol" / "wireshark" / "sabot.lua"

@@ -2,14 +2,16 @@
 
 A first run of the tests records which rows each test uses, and how long it takes. Then pytest collects the
 tests once. Each mutant is a process forked from there: it changes one row of one text, runs only the tests
-that use the row, the quickest first, and ends at the first failure. Results are kept in
-``build/rule-mutants.json``; a second run goes on where the first one stopped.
+that use the row, the quickest first, and ends at the first failure. An unchanged text is judged first: no
+test may fail with it. Results are kept in ``build/rule-mutants.json``; a second run goes on where the first
+one stopped.
 """
 
 import argparse
 import hashlib
 import json
 import os
+import re
 import sys
 import time
 import tomllib
@@ -27,7 +29,7 @@ from sabot_table import paytables, rule_text_files
 from sabot_table.errors import RuleTextError, TableError
 from sabot_table.procedure.context import TableContext
 from sabot_table.rule_text_files import RuleText
-from sabot_table.ruleset import RuleSet, load
+from sabot_table.ruleset import RuleSet, parse
 from sabot_table.toml_files import shaped
 
 ROOT = Path(__file__).parent.parent.parent
@@ -35,16 +37,18 @@ STATE = ROOT / "build" / "rule-mutants.json"
 FILES = (
     "test_three_card_procedure", "test_mini_procedure", "test_clauses_in_play", "test_house_policy",
     "test_days", "test_settlement", "test_wagers", "test_rulesets", "test_progressive",
-    "test_stakes", "test_versions", "test_states",
+    "test_stakes", "test_versions", "test_states", "test_bounds", "test_duties",
 )  # fmt: skip
-# Bounds are read while a rule set is loaded, also outside of tests: all tests run for them.
 BOUNDS = ("cards", "seats", "dealing", "cut", "cover", "stub", "idle", "wagers", "settlement")
-# These read whole texts, so they run for each row of an act.
+# These are about whole texts: they run for every row, and first.
 WHOLE = (
+    "tests/table/test_duties.py::test_each_act_is_for_these_people",
     "tests/table/test_clauses_in_play.py::test_the_floor_countersigns_these_acts_and_no_others",
     "tests/table/test_states.py::test_every_state_of_a_text",
     "tests/table/test_states.py::test_every_clause_that_the_table_cites",
 )
+# First of the tests that use a row: they are about bounds and payouts. Too many others only use them.
+FIRST = ("tests/table/test_bounds.py", "tests/table/test_wagers.py::test_each_outcome")
 PAGE = (
     "tests/table/test_states.py::test_the_page_is_not_stale"  # the last resort: it shows any change of an act
 )
@@ -83,7 +87,8 @@ def mutants(key: str) -> Iterator[tuple[str, str, dict[str, Any]]]:
     for table in BOUNDS:
         for name, value in data.get(table, {}).items():
             for told, other in _other_bounds(value):
-                yield f"{table}.{name} {told}", table, _with(data, (table, name), other)
+                where = f"{table}.{name}"
+                yield f"{where} {told}", where, _with(data, (table, name), other)
     for place, row in enumerate(data["paytable"]):
         where = f"paytable.{row['wager']}"
         label = f"{where}[{place}]"
@@ -93,6 +98,13 @@ def mutants(key: str) -> Iterator[tuple[str, str, dict[str, Any]]]:
         for line, odds in row.get("pays", {}).items():
             path = ("paytable", place, "pays", line)
             yield f"{label} {line} pays more", where, _with(data, path, _more(odds))
+        for part in ("least_pays", "for_one", "vigorish"):
+            for told, other in _other_bounds(row.get(part)):
+                yield f"{label} {part} {told}", where, _with(data, ("paytable", place, part), other)
+        for line, award in row.get("awards", {}).items():
+            less = re.sub("[0-9]+", lambda found: str(int(found[0]) - 1), award, count=1)
+            path = ("paytable", place, "awards", line)
+            yield f"{label} {line} awards {less}", where, _with(data, path, less)
 
 
 def _row_changes(row: dict[str, Any]) -> Iterator[tuple[str, str, object]]:
@@ -175,14 +187,16 @@ class Coverage:
         self.used: dict[str, set[str]] = {}  # "MD3 acts.settle" -> tests
         self.seconds: dict[str, float] = {}  # by test
         self._test = ""
+        self._began_s = 0.0
 
     def pytest_runtest_logstart(self, nodeid: str) -> None:
         """A test begins."""
         self._test = nodeid
+        self._began_s = time.process_time()
 
-    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """How long a test took, with its fixtures."""
-        self.seconds[report.nodeid] = self.seconds.get(report.nodeid, 0.0) + report.duration
+    def pytest_runtest_logfinish(self, nodeid: str) -> None:
+        """How much processor time a test took, with its fixtures."""
+        self.seconds[nodeid] = time.process_time() - self._began_s
 
     def note(self, key: str, row: str) -> None:
         """A row of a text was used."""
@@ -205,6 +219,23 @@ class Coverage:
             (RuleSet, "paytable", ("paytable",)),
         ):
             self._watch(owner, name, tables)
+        self._watch_bounds()
+
+    def _watch_bounds(self) -> None:
+        """Bounds are plain attributes: watch each reading of them."""
+        texts = [(key, rule_text_files.rule_text(key)) for key in rule_text_files.packaged()]
+        parts = {id(getattr(text, table)): f"{key} {table}" for key, text in texts for table in BOUNDS}
+
+        def watched(me: Any, name: str) -> Any:
+            if id(me) in parts:
+                self.note(*f"{parts[id(me)]}.{name}".split(" "))
+            return object.__getattribute__(me, name)
+
+        reading = "__getattribute__"
+        for table in BOUNDS:
+            for part in (getattr(text, table) for _, text in texts):
+                if part is not None:
+                    setattr(type(part), reading, watched)
 
     def _watch(self, owner: type, name: str, tables: tuple[str, ...]) -> None:
         inner = getattr(owner, name)
@@ -250,21 +281,28 @@ class Covered:
     seconds: dict[str, float]
 
     def by(self, key: str, row: str) -> list[str]:
-        """The tests for a row, the quickest first."""
-        found = [*self.seconds] if row in BOUNDS else self.rows.get(f"{key} {row}", [])
-        whole = [each for each in self.seconds if each.startswith(WHOLE) and each != PAGE]
+        """The tests for a row: of whole texts, of bounds and payouts, the quickest others, and the page."""
+        whole = [each for each in self.seconds if each.startswith(WHOLE) and of_text(each, key)]
+        using = sorted(self.rows.get(f"{key} {row}", []), key=lambda each: self.seconds.get(each, 0.0))
+        first = [each for each in using if each.startswith(FIRST)]
         chosen: list[str] = []
         left_s = QUICK_S
-        for each in sorted({*found, *whole}, key=lambda each: self.seconds.get(each, 0.0)):
-            left_s -= self.seconds.get(each, 0.0)
-            if left_s > 0 or not chosen:
-                chosen.append(each)
-        return [*chosen, PAGE]
+        for each in using:
+            if each not in (*whole, *first, PAGE):
+                left_s -= self.seconds.get(each, 0.0)
+                if left_s > 0 or not chosen:
+                    chosen.append(each)
+        return [*whole, *first, *chosen, PAGE]
+
+
+def of_text(test: str, key: str) -> bool:
+    """Whether a test is about this text, or about all."""
+    return not test.endswith("]") or test.endswith(f"[{key}]")
 
 
 def record_coverage(path: Path) -> Covered:
     """The tests that use each row; recorded anew only if tests, texts or the table's code changed."""
-    watched = [ROOT / f"tests/table/{name}.py" for name in FILES]
+    watched = [Path(__file__), *(ROOT / f"tests/table/{name}.py" for name in FILES)]
     watched += sorted((ROOT / "host_driver" / "sabot_table").rglob("*.py"))
     watched += sorted((ROOT / "host_driver" / "sabot_table" / rule_text_files.FOLDER).glob("*.toml"))
     sha256 = hashlib.sha256(b"".join(each.read_bytes() for each in watched)).hexdigest()
@@ -335,9 +373,9 @@ def _tried(key: str, text: RuleText, items: list[pytest.Item]) -> int:
             for attribute, value in list(vars(module).items()):
                 if isinstance(value, RuleSet) and value.text == key:
                     try:
-                        setattr(module, attribute, load(value.name))
+                        setattr(module, attribute, parse(value.model_dump(mode="json")))
                     except TableError:
-                        return 1  # a packaged rule set does not fit the changed text
+                        return 1  # a rule set does not fit the changed text
     session = items[0].session
     for item, following in zip(items, [*items[1:], None], strict=True):
         item.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
@@ -403,7 +441,10 @@ def main() -> None:
             del results[name]
 
     def work(judge: Judge) -> None:
-        for key in texts:
+        for key in texts:  # an unchanged text: a verdict that differs is a fault of this program
+            kept.setdefault("controls", {})[key] = judge.verdict(key, "cards.decks", data_of(key))
+        keep(kept)
+        for key in texts if set(kept["controls"].values()) == {"missed"} else []:
             for name, row, data in mutants(key):
                 label = f"{key} {name}"
                 if label in results or not row.startswith(given.rows):
@@ -411,15 +452,25 @@ def main() -> None:
                 began = time.monotonic()
                 results[label] = judge.verdict(key, row, data)
                 kept["seconds"] += time.monotonic() - began
-                STATE.write_text(json.dumps(kept, indent=1))
+                keep(kept)
 
     covered = record_coverage(STATE.with_suffix(".coverage.json"))
     code = forked(lambda: run_tests(Judge(work, covered)))
     if not STATE.exists():
         sys.exit(f"no mutant was judged: pytest ended with {code}")
-    results = json.loads(STATE.read_text())["results"]
-    report(results)
+    kept = json.loads(STATE.read_text())
+    for key, was in kept.get("controls", {}).items():
+        if was != "missed":
+            sys.exit(f"nothing was judged: tests fail with {key} unchanged ({was}); mend this program")
+    report(kept["results"])
     sys.exit(code)
+
+
+def keep(kept: dict[str, Any]) -> None:
+    """Keep the results: all of them or those before, whenever the run is interrupted."""
+    beside = STATE.with_suffix(".new")
+    beside.write_text(json.dumps(kept, indent=1))
+    beside.replace(STATE)
 
 
 def report(results: dict[str, str]) -> None:

@@ -6,6 +6,7 @@ from typing import Any
 
 import httpx
 import pytest
+from tests.plain_http import NO_TLS
 from tests.serve.page_client import PageClient
 from tests.serve.served_table import ServedTable, served_table
 from tests.session.simulated_table import SimulatedTable, simulated_table
@@ -35,11 +36,17 @@ def page(table: ServedTable) -> Iterator[PageClient]:
         yield found
 
 
+def at_rest(table: ServedTable) -> bool:
+    """Both halves of the machine have looked at themselves after their start."""
+    device = table.snapshot()["device"]
+    return (device["shuffler"], device["shoe"]) == ("idle", "empty")
+
+
 @pytest.fixture
 def machine(tmp_path: Path) -> Iterator[ServedTable]:
     """A closed table with nobody at it, whose machine is slower than any clock of this computer."""
     with served_table(tmp_path, "seed=1&speed=0.3", simulated=()) as found:
-        found.wait(lambda table: table.snapshot()["device"]["shuffler"] == "idle")
+        found.wait(at_rest)
         yield found
 
 
@@ -58,7 +65,7 @@ def technician(machine: ServedTable) -> Iterator[PageClient]:
 def local(table: ServedTable) -> Iterator[httpx.Client]:
     """A program of this computer."""
     headers = {"Authorization": f"Bearer {table.service.app.access.local_token}"}
-    with httpx.Client(base_url=table.address, headers=headers) as found:
+    with httpx.Client(base_url=table.address, headers=headers, verify=NO_TLS) as found:
         yield found
 
 

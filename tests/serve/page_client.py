@@ -7,6 +7,7 @@ from collections.abc import Generator
 from typing import Any, Self
 
 import httpx
+from tests.plain_http import NO_TLS
 from tests.serve.served_table import ServedTable
 
 CSRF = re.compile(r'<meta name="csrf" content="([^"]+)">')
@@ -17,7 +18,9 @@ class PageClient:
 
     def __init__(self, table: ServedTable) -> None:
         self.table = table
-        self.http = httpx.Client(base_url=table.address, headers={"Origin": table.address}, timeout=60.0)
+        self.http = httpx.Client(
+            base_url=table.address, headers={"Origin": table.address}, timeout=60.0, verify=NO_TLS
+        )
         self.csrf = ""
 
     def __enter__(self) -> Self:

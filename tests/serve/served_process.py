@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, Self
 
 import httpx
+from tests.plain_http import NO_TLS
 from tests.warm_start import WarmPopen
 
 from sabot_cli.device_access import provision_simulator_keys
@@ -102,7 +103,7 @@ class ServedProcess:
         ends = time.monotonic() + START_S
         while True:
             try:
-                httpx.get(f"{self.address}/enter", timeout=TIMEOUT_S)
+                httpx.get(f"{self.address}/enter", timeout=TIMEOUT_S, verify=NO_TLS)
                 return
             except httpx.TransportError:
                 if time.monotonic() > ends:
@@ -133,7 +134,7 @@ class ServedProcess:
 
     def client(self, **options: Any) -> httpx.Client:
         """A client that sends what a page sends."""
-        return httpx.Client(base_url=self.address, headers={"Origin": self.address}, **options)
+        return httpx.Client(base_url=self.address, headers={"Origin": self.address}, **options, verify=NO_TLS)
 
 
 def free_port() -> int:

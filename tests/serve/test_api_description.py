@@ -6,6 +6,7 @@ from typing import Any
 import httpx
 import pytest
 from starlette.routing import Route
+from tests.plain_http import NO_TLS
 from tests.serve.page_client import PageClient
 from tests.serve.served_table import EVERYBODY, served_table
 
@@ -35,7 +36,9 @@ def test_every_address_is_described_and_answers_as_it_says(tmp_path: Path) -> No
         assert [each["path"] for each in told["addresses"]] == [each.path for each in ADDRESSES]
         assert told["acts"]["no_more_bets"]["properties"]["wagers"]
         token = app.access.local_token
-        with httpx.Client(base_url=table.address, headers={"Authorization": f"Bearer {token}"}) as local:
+        with httpx.Client(
+            base_url=table.address, headers={"Authorization": f"Bearer {token}"}, verify=NO_TLS
+        ) as local:
             for each in ADDRESSES:
                 if each.answer is None or each.path.startswith(ASKED_OTHERWISE):
                     continue
@@ -48,7 +51,7 @@ def test_every_address_is_described_and_answers_as_it_says(tmp_path: Path) -> No
                 assert answer.status_code == 200, f"{path}: {answer.text}"
                 each.answer.model_validate_json(answer.text)
             Refusal.model_validate_json(local.post("/api/acts", json={}).text)
-            Refusal.model_validate_json(httpx.get(f"{table.address}/api/snapshot").text)
+            Refusal.model_validate_json(httpx.get(f"{table.address}/api/snapshot", verify=NO_TLS).text)
 
 
 def test_answers_about_people_are_as_described(page: PageClient) -> None:

@@ -4,6 +4,7 @@ from typing import Any
 
 import httpx
 import pytest
+from tests.plain_http import NO_TLS
 from tests.serve.page_client import PageClient
 from tests.serve.served_table import EVERYBODY, ServedTable, served_table
 
@@ -58,7 +59,7 @@ def test_the_record_and_its_rounds(tmp_path_factory: pytest.TempPathFactory) -> 
             assert page.http.get(f"/api/rounds/{wrong}").status_code == 400, wrong
         for wrong in ("-1", "x", "1" * 40, ""):
             assert page.http.get("/api/rows", params={"after": wrong}).status_code == 400
-        with httpx.Client(base_url=table.address) as nobody:
+        with httpx.Client(base_url=table.address, verify=NO_TLS) as nobody:
             for path in ("/api/rows", "/api/rounds/1", "/api/events/floor"):
                 assert nobody.get(path).status_code == 401
             assert nobody.get("/floor").status_code == 303

@@ -16,7 +16,7 @@ from sabot_session.snapshot import Changes
 
 pytestmark = pytest.mark.slow
 
-READERS = 20
+READERS = 5
 CHANGES = 600
 EVERY = 50
 MOST_BYTES_A_CHANGE = 8.0
@@ -60,7 +60,7 @@ class ChangingSession:
 
 
 def growth(monkeypatch: pytest.MonkeyPatch, leak: list[bytes] | None = None) -> float:
-    """Bytes that stay of each change, with twenty readers."""
+    """Bytes that stay of each change, with several readers."""
     monkeypatch.setattr(view_stream, "LEAST_S", 0.0)
     session = ChangingSession(leak)
     views = ViewStream(session)  # type: ignore[arg-type]

@@ -7,6 +7,7 @@ from typing import Any
 
 import httpx
 import pytest
+from tests.plain_http import NO_TLS
 from tests.serve.served_table import ServedTable
 
 from sabot_serve.players_view import PlayersSnapshot, players_snapshot, players_view
@@ -50,7 +51,7 @@ def test_what_players_read(snapshots: dict[str, Any]) -> None:
 @pytest.mark.slow
 def test_its_listener_only_reads(table: ServedTable) -> None:
     address = table.service.players_address
-    with httpx.Client(base_url=address, headers={"Origin": address}) as player:
+    with httpx.Client(base_url=address, headers={"Origin": address}, verify=NO_TLS) as player:
         assert player.get("/").status_code == 200
         for path in (
             "/api/snapshot",

@@ -12,6 +12,7 @@ from typing import IO, Any
 
 import httpx
 import pytest
+from tests.plain_http import NO_TLS
 from tests.serve.served_process import ServedProcess
 from tests.session.old_record import STATE, old_record
 from tests.warm_start import WarmPopen, warm_run
@@ -173,7 +174,7 @@ def test_a_service_takes_over_the_record_of_an_older_program(tmp_path: Path) -> 
 def test_metrics_are_offered_on_loopback(tmp_path: Path) -> None:
     with serving(tmp_path, "--metrics-port", "0") as (run, told):
         assert told["metrics"].startswith("http://127.0.0.1:")
-        text = httpx.get(told["metrics"], timeout=START_S).text
+        text = httpx.get(told["metrics"], timeout=START_S, verify=NO_TLS).text
         assert 'sabot_table_running{table="demonstration"} 1.0' in text
         run.send_signal(signal.SIGTERM)
         assert run.wait(START_S) == 0

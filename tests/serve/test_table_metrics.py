@@ -13,6 +13,7 @@ import httpx
 import pytest
 from prometheus_client import CollectorRegistry
 from prometheus_client.parser import text_string_to_metric_families
+from tests.plain_http import NO_TLS
 from tests.serve.served_table import EVERYBODY, ServedTable, served_table
 from tests.wall.running_prometheus import program, prometheus
 from tests.warm_start import warm_run
@@ -72,6 +73,7 @@ def scraped(metrics: TableMetrics) -> Iterator[int]:
         server.server_close()
 
 
+@pytest.mark.full
 @pytest.mark.slow
 def test_a_real_prometheus_scrapes_a_table_that_is_played(tmp_path: Path) -> None:
     program("prometheus")
@@ -82,8 +84,8 @@ def test_a_real_prometheus_scrapes_a_table_that_is_played(tmp_path: Path) -> Non
         prometheus(tmp_path, rules, port, "sabot-table") as found,
     ):
         table.run.receive_note(Note("0" * 16, "anna", "Break at six", 0))
-        assert httpx.get(f"{table.address}/enter").status_code == 200
-        assert httpx.get(f"{table.address}/api/snapshot").status_code == 401
+        assert httpx.get(f"{table.address}/enter", verify=NO_TLS).status_code == 200
+        assert httpx.get(f"{table.address}/api/snapshot", verify=NO_TLS).status_code == 401
         table.wait(lambda each: len(each.rows("collect")) >= 2)
         told = found.wait("sabot_table_rounds_total >= 2")
         assert told[0]["metric"]["table"] == "t07"
@@ -100,6 +102,7 @@ def test_a_real_prometheus_scrapes_a_table_that_is_played(tmp_path: Path) -> Non
         assert fired[0]["metric"]["table"] == "t07"
 
 
+@pytest.mark.slow
 def test_counts_are_those_of_the_record_and_labels_come_from_fixed_lists(tmp_path: Path) -> None:
     with served_table(tmp_path, simulated=EVERYBODY) as table:
         metrics = metrics_of(table)

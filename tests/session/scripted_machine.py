@@ -47,11 +47,17 @@ class ScriptedMachine:
         """Whether people lay cards into the tray."""
         self.clear_event_first = False
         """Whether the event of a cleared fault comes before the answer."""
+        self.to_lose: list[Message] = []
+        """Events that are lost, each once."""
         self.asked: list[str] = []
 
     def tell(self, message: Message) -> None:
-        """Report an event."""
+        """Report an event, or that it was lost."""
         self.at += 1
+        if message in self.to_lose:
+            self.to_lose.remove(message)
+            self.session.events_lost(self.at, self.now_s())
+            return
         self.session.device_event(self.at, message, 1, self.at, self.now_s())
 
     def press(self, which: m.ButtonFlag) -> None:

@@ -72,6 +72,14 @@ def test_a_need_that_is_gone_is_refused_with_who_met_it() -> None:
     assert refused.value.by == "anna"
 
 
+def test_a_need_that_ended_by_itself_was_not_done_before() -> None:
+    """No act met it in this run: the machine did, or what asked for it is over."""
+    session = session_of(SqliteRecord(None))
+    with pytest.raises(NeedGone, match=r"open_table: this is no longer needed$") as refused:
+        session.act("two", "gone-1", session.cursor, "anna", acts.OpenTable(), NOW_S)
+    assert refused.value.by == ""
+
+
 def test_an_act_on_an_older_form_of_a_need_is_refused() -> None:
     session = session_of(SqliteRecord(None))
     give(session, acts.OpenTable(), "anna")
@@ -84,9 +92,13 @@ def test_an_act_on_an_older_form_of_a_need_is_refused() -> None:
 def test_an_act_of_another_role_is_refused(by: str | None) -> None:
     record = SqliteRecord(None)
     session = session_of(record)
-    with pytest.raises(NotYours):
+    with pytest.raises(NotYours) as refused:
         give(session, acts.OpenTable(), by)
     assert not record.rows()
+    words = (
+        "open table: this is an act of floor; ben is dealer" if by else "this is for floor, with a credential"
+    )
+    assert words in str(refused.value)
 
 
 @pytest.mark.rule("MD3 13.E")

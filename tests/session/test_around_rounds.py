@@ -11,7 +11,7 @@ from tests.session.simulated_table import simulated_table
 from sabot_protocol.host import messages as m
 from sabot_session import acts
 from sabot_session.needs import NeedKind
-from sabot_session.outcomes import ActRefused, NotYours
+from sabot_session.outcomes import ActRefused, NoDealer, NotYours
 from sabot_session.pace import paces
 from sabot_session.rows import Authentication
 from sabot_table.errors import RuleViolation
@@ -372,3 +372,18 @@ def test_the_floor_is_asked_once_to_look_into_the_shoe() -> None:
             table.machine.tell(m.ShoeChanged(m.ShoeState.BLOCKED, 0, 0))
             assert NeedKind.PURGE in table.kinds()
         table.machine.tell(m.ShoeChanged(m.ShoeState.EMPTY, 0, 0))
+
+
+def test_no_round_opens_while_no_dealer_is_signed_in() -> None:
+    table = ActedTable()
+    table.ready()
+    table.give(acts.SignOut(), "ben")
+    before = len(table.rows())
+    opening = (acts.OpenBets(), acts.NoMoreBets(seats=(1,)), acts.PlaceWager(1, "ante", 500))
+    for act in opening:
+        with pytest.raises(NoDealer, match="no dealer is signed in"):
+            table.give(act, "ben")
+    assert len(table.rows()) == before
+    table.give(acts.SignIn(), "ben")
+    table.give(acts.NoMoreBets(seats=(1,)), "ben")
+    assert [each.data["dealer"] for each in table.rows("open_bets")] == ["ben"]

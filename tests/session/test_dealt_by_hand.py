@@ -120,6 +120,22 @@ def test_the_machine_returns(tmp_path: Path) -> None:
         assert (methods[0], methods[-1]) == ("manual-shoe", "automated-shoe")
 
 
+@pytest.mark.rule("MD3 13.E")
+@pytest.mark.rule("MD3 3.B")
+@pytest.mark.parametrize("unit", DeviceUnit)
+def test_one_failed_half_ends_the_use_of_the_whole_machine(tmp_path: Path, unit: DeviceUnit) -> None:
+    """Packs leave the machine only through the shoe, so the shuffler is of no use without it."""
+    with simulated_table(tmp_path) as table:
+        table.until(NeedKind.BETS)
+        table.staff.give(ReportUnitFailed(unit))
+        assert table.until(NeedKind.CHANGE_METHOD).details["methods"] == ["manual-shoe"]
+        table.rounds(2)
+        found = rounds_of(table.rows())
+        assert [found[each].method for each in (1, 2)] == ["manual-shoe"] * 2
+        assert found[1].pack_id == found[2].pack_id
+        assert len(table.rows("remove")) == 1
+
+
 @pytest.mark.rule("MDM 5.A")
 @pytest.mark.rule("MDM 3.B")
 def test_mini_baccarat_from_a_manual_shoe_without_a_machine(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 import pytest
 from tests.session.acted_table import ANTES, ActedTable
 
+from sabot_cli.at_table.round_text import round_lines
 from sabot_session import acts
 from sabot_session.disputes import DisputeCount, disputes_by_machine
 from sabot_session.needs import NeedKind
@@ -33,7 +34,7 @@ def test_a_hold_keeps_the_cards_of_a_round_out_of_the_tray_until_the_floor_relea
     (hold,), (release,) = table.rows("hold"), table.rows("release")
     assert (hold.round_id, release.round_id) == (1, 1)
     assert read_round(table.record, 1).held == ()
-    with pytest.raises(RuleViolation):
+    with pytest.raises(RuleViolation, match=r"holding a round.s cards .*they are in the tray"):
         table.give(acts.Hold("too late"))
 
 
@@ -70,6 +71,24 @@ def test_a_held_pack_that_leaves_is_held_no_more() -> None:
     assert gone.data["destination"] == "held_for_surveillance"
     assert table.need(NeedKind.RELEASE) is None
     assert table.session.state.holds == {}
+
+
+def test_only_a_deck_of_this_table_is_retired_and_only_once() -> None:
+    """A deck that was never there got a row about its destination."""
+    table = ActedTable()
+    table.ready()
+    retire = {"reason": "floor_order", "destination": "cancelled"}
+    with pytest.raises(ActRefused, match="deck 9 was never at this table"):
+        table.give(acts.parse_act("remove_pack", {"pack_id": 9, **retire}))
+    with pytest.raises(RuleViolation, match="'sabot service empty'"):
+        table.give(acts.parse_act("remove_pack", {"pack_id": 1, **retire}))
+    table.machine.lay_in = False
+    table.round()
+    table.bet(None)
+    table.give(acts.parse_act("remove_pack", {"pack_id": 1, **retire}))
+    with pytest.raises(ActRefused, match="deck 1 has left this table"):
+        table.give(acts.parse_act("remove_pack", {"pack_id": 1, **retire}))
+    assert len(table.rows("remove")) == 1
 
 
 def test_a_dispute_stays_open_until_the_floor_decides_and_counts_against_the_machine() -> None:
@@ -115,12 +134,19 @@ def test_a_correction_needs_dealer_and_floor_and_keeps_the_old_version() -> None
     typed = {1: ("KS", "9H", "3D"), 3: ("4S", "4H", "10D"), 0: ("QS", "7H", "AC")}
     done = table.give(acts.ProposeCorrection(1, "a deuce was a three", hands=typed))
     assert read_round(table.record, 1).facts == before.facts, "it counts only with the floor"
+    waiting = read_round(table.record, 1)
+    assert [(each.number, each.dealer) for each in waiting.proposed] == [(done.row, "ben")]
+    shown = "\n".join(round_lines(waiting, table.session.rules, "RED"))
+    assert f"ben says in row {done.row} that it was other than on record: a deuce was a three" in shown
+    assert "    seat 1  KS 9H 3D\n" in shown
+    assert "FLOOR: 'sabot round 1 confirm' or 'sabot round 1 decline'" in shown
     need = table.need(NeedKind.CONFIRM_CORRECTION)
     assert need is not None
     with pytest.raises(NotYours):
         table.give(acts.ConfirmCorrection(done.row), "ben", need)
     table.give(acts.ConfirmCorrection(done.row), need=need)
     after = read_round(table.record, 1)
+    assert after.proposed == ()
     assert [each.before for each in after.older] == [before.facts]
     assert (after.older[0].floor, after.older[0].dealer) == ("anna", "ben")
     assert {hand.seat: hand.cards for hand in after.hands}[1] == ("KS", "9H", "3D")
@@ -213,13 +239,17 @@ def test_the_floor_countersigns_in_the_round_of_the_row() -> None:
     table.bet(None)
     table.give(acts.ReportWrongNumber())
     (void,) = read_round(table.record, 2).to_countersign
+    need = table.need(NeedKind.COUNTERSIGN)
+    assert need is not None
+    what = "the void of round 2 by dealer ben: a wrong number of cards"
+    assert need.words == f"countersign {what} (row {void})"
     with pytest.raises(RuleViolation):
         table.give(acts.Countersign(void - 1))
     table.give(acts.Countersign(void, "seen on film"))
     (signed,) = table.rows("countersign")
     assert (signed.round_id, signed.data["row"]) == (2, void)
     assert read_round(table.record, 2).to_countersign == ()
-    assert table.session.state.countersign == []
+    assert (table.session.state.countersign, table.session.state.countersign_words) == ([], {})
 
 
 def test_what_is_open_is_listed_when_the_table_closes() -> None:

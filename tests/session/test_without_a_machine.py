@@ -88,3 +88,15 @@ def test_the_progressive_controller_names_a_winner_before_the_hand_is_settled() 
     assert (named.actor.role, named.data["seat"], named.data["cents"]) == (TableRole.CONTROLLER, 2, 20_000)
     (settled,) = (row for row in rows if row.kind == "settle")
     assert {"name": "must-hit", "cents": 10_020} in settled.data["meters"]  # type: ignore[operator]  # 20 came beyond
+
+
+def test_the_snapshot_keeps_the_last_round_of_a_game_dealt_by_hand(table: HandTable) -> None:
+    seen = []
+    for _ in range(2):
+        table.until(NeedKind.BETS)
+        table.staff.meet_one()
+        table.until(NeedKind.BETS)
+        last = table.session.snapshot()["last_round"]
+        seen.append(None if last is None else last["round_id"])
+    assert seen[-1] is not None
+    assert seen == sorted(seen, key=lambda each: each or 0)

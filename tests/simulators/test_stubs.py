@@ -66,7 +66,7 @@ def test_a_day_with_the_counter_going_round_has_its_hours_and_events_right(
     present: bool, amount: Amount
 ) -> None:
     """The milliseconds go round after twelve days: here after six hours. Decks may be used for eight."""
-    day_s, session_s = amount(10, full=24) * 3600, amount(300, full=3600)
+    day_s, session_s = amount(10, full=24) * 3600, amount(120, full=3600)
     found = live(
         1, present, ticks_from_us=(WRAP_MS - SIX_HOURS_MS) * 1000, session_s=session_s, day_s=day_s
     )

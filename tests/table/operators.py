@@ -1,5 +1,7 @@
 """Rule sets as an operator would write them."""
 
+from collections.abc import Mapping
+
 from sabot_table.ruleset import RuleSet, load, parse
 
 KING_NINES = ("KH 9H", "KS 9S", "KD 9D", "KC 9C", "KH 9C", "KC 9H", "KS 9D", "KD 9S", "KD 9H")
@@ -29,7 +31,7 @@ def with_royal_9(letter: str = "A", must_hit: bool = True) -> RuleSet:
     return parse(royal_9_data(letter, must_hit))
 
 
-def changed(name: str, **parts: dict[str, object]) -> RuleSet:
+def changed(name: str, **parts: Mapping[str, object]) -> RuleSet:
     """A packaged rule set with some keys of its tables changed."""
     data = load(name).model_dump(mode="json")
     for part, values in parts.items():

@@ -29,7 +29,7 @@ def drawn(
 
 def test_a_sample_of_the_odds_agrees_with_them() -> None:
     for exact in odds(MINI):
-        assert least_p([drawn(exact, 1, rounds=4_000)]) > SIGNIFICANT, f"{exact.wager} {exact.paytable}"
+        assert least_p([drawn(exact, 1, rounds=1_000)]) > SIGNIFICANT, f"{exact.wager} {exact.paytable}"
 
 
 def test_a_banker_who_wins_too_often_is_found() -> None:
@@ -59,9 +59,9 @@ def test_a_line_the_odds_do_not_have_is_an_error() -> None:
 
 def test_rounds_as_play_tells_them_are_tallied() -> None:
     tally = Tally()
-    for event in play(MINI.name, 3, 1):
+    for event in play(MINI.name, 2, 1):
         tally.add(event)
-    assert tally.rounds == 3
+    assert tally.rounds == 2
     found = agreements(MINI, tally)
     assert {each.exact.wager for each in found} == set(MINI.offered)
-    assert all(each.rounds == 3 for each in found)
+    assert all(each.rounds == 2 for each in found)

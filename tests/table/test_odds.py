@@ -192,6 +192,7 @@ def test_six_card_wagers_against_a_plain_walk_through_the_shoe() -> None:
         }, (name, wager)
 
 
+@pytest.mark.full
 def test_the_jackpot_against_every_set_of_four_cards() -> None:
     deck = [rank + suit for rank in "23456789TJQKA" for suit in "cdhs"]
     high = {each: "23456789TJQKA".index(each[0]) for each in deck}

@@ -79,7 +79,7 @@ FAULTS = [
     (changed("MD3", "decks = [1, 1]", "decks = [2, 1]"), "cards.decks", "is 2 to 1", "smaller number first"),
     (changed("MD3", "least = 6", "least = 7"), "seats.least", "is 7", "give 6 at most"),
     (
-        changed("MD3", "shuffled cut loaded playing", "shuffled eaten loaded"),
+        changed("MD3", "shuffled loaded discards", "shuffled eaten loaded"),
         "idle.kept_in.eaten",
         "is not known",
         "give some of",

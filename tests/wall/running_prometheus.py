@@ -11,6 +11,7 @@ from typing import Any
 
 import httpx
 import pytest
+from tests.plain_http import NO_TLS
 
 PATIENCE_S = 60.0
 CONFIG = """
@@ -37,7 +38,7 @@ class Prometheus:
         self._address = address
 
     def get(self, path: str, **asked: str) -> Any:
-        answer = httpx.get(f"{self._address}/api/v1/{path}", params=asked, timeout=30)
+        answer = httpx.get(f"{self._address}/api/v1/{path}", params=asked, timeout=30, verify=NO_TLS)
         assert answer.status_code == 200, answer.text
         return answer.json()["data"]
 
@@ -75,7 +76,7 @@ def prometheus(folder: Path, rules: Path, port: int, job: str = "sabot-wall") ->
         ends = time.monotonic() + PATIENCE_S
         while time.monotonic() < ends and process.poll() is None:
             with suppress(httpx.TransportError):
-                if httpx.get(f"http://{listen}/-/ready").status_code == 200:
+                if httpx.get(f"http://{listen}/-/ready", verify=NO_TLS).status_code == 200:
                     break
             time.sleep(0.1)
         yield Prometheus(f"http://{listen}")

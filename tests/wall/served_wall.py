@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from typing import Any, Self
 
 import httpx
+from tests.plain_http import NO_TLS
 from tests.wall.spoken_floor import SpokenFloor
 
 from sabot_floor.wall.archive_reader import ArchiveReader
@@ -70,7 +71,9 @@ class ServedWall:
 
     def client_view(self) -> dict[str, Any]:
         token = self.service.app.access.local_token
-        answer = httpx.get(f"{self.address}/api/snapshot", headers={"Authorization": f"Bearer {token}"})
+        answer = httpx.get(
+            f"{self.address}/api/snapshot", headers={"Authorization": f"Bearer {token}"}, verify=NO_TLS
+        )
         found: dict[str, Any] = answer.json()
         return found
 
@@ -115,7 +118,9 @@ class WallClient:
 
     def __init__(self, wall: ServedWall) -> None:
         self.wall = wall
-        self.http = httpx.Client(base_url=wall.address, headers={"Origin": wall.address}, timeout=60.0)
+        self.http = httpx.Client(
+            base_url=wall.address, headers={"Origin": wall.address}, timeout=60.0, verify=NO_TLS
+        )
         self.csrf = ""
 
     def __enter__(self) -> Self:

@@ -1,5 +1,6 @@
 """Rounds, faults and evidence out of an archive of a table that was really played."""
 
+import hashlib
 import json
 import sqlite3
 from collections.abc import Sequence
@@ -8,11 +9,13 @@ from pathlib import Path
 import pytest
 from tests.wall.archived_day import TABLE, archive_rows
 
+from sabot_evidence.chain import first_hash
 from sabot_floor.archive_tables import open_reader
 from sabot_floor.errors import ArchiveFailed
 from sabot_floor.wall import archive_reader
 from sabot_floor.wall.archive_reader import ArchiveReader, FaultRate, RoundSearch
 from sabot_floor.wall.evidence_check import check_floor
+from sabot_session.record_chain import OF
 
 Rows = Sequence[tuple[int, str, bytes]]
 
@@ -78,6 +81,30 @@ def test_a_round_is_shown_whole_and_of_its_own_table_only(archive: Path) -> None
     assert told["hands"]
     assert reader.round("t08", each.source_id, each.round_id) is None
     assert reader.round(TABLE, each.source_id, 999) is None
+    reader.close()
+
+
+def test_a_round_of_a_newer_table_is_shown_with_the_kind_that_is_not_known_here(
+    tmp_path: Path, day: Rows
+) -> None:
+    path = tmp_path / "archive.db"
+    archive_rows(path, day, "t08")
+    newer, hash = [], first_hash(OF)
+    changed = next(n for n, body, _ in day if json.loads(body)["kind"] == "settle")
+    for n, body, _ in day:
+        if n == changed:
+            body = json.dumps({**json.loads(body), "kind": "card_scanned"}, sort_keys=True)
+        hash = hashlib.sha256(hash + body.encode()).digest()
+        newer.append((n, body, hash))
+    archive_rows(path, newer)
+    reader = ArchiveReader(str(path))
+    found = {(each.table, each.round_id): each for each in reader.rounds(RoundSearch()).rounds}
+    assert found["t08", 1].whole
+    assert not found[TABLE, 1].whole
+    assert found[TABLE, 2].whole
+    told = reader.round(TABLE, found[TABLE, 1].source_id, 1)
+    assert told is not None
+    assert "card_scanned" in [each["kind"] for each in told["rows"]]
     reader.close()
 
 

@@ -45,6 +45,7 @@ def test_a_real_prometheus_scrapes_the_wall_and_its_rules_fire(wall: ServedWall,
         server.server_close()
 
 
+@pytest.mark.slow
 def test_the_alert_rules_fire_when_they_should_and_not_before() -> None:
     for words in (["check", "rules", "alerts.yml"], ["test", "rules", "alerts_test.yml"]):
         done = subprocess.run([program("promtool"), *words], cwd=FILES, capture_output=True, text=True)

@@ -89,6 +89,7 @@ def test_a_killed_program_leaves_its_journal_to_the_next(disk: SimulatedDisk, tm
         assert [record.number for record in journal.commands()] == [1]
 
 
+@pytest.mark.slow
 def test_other_databases_are_where_they_were(
     disk: SimulatedDisk, tmp_path_factory: pytest.TempPathFactory
 ) -> None:

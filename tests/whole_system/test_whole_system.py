@@ -18,11 +18,14 @@ def test_one_seed_replays_everything() -> None:
     assert first.trace == second.trace
     assert first.story == second.story
     assert any("trouble" in line for line in first.story)
+    assert first.problems == []
+    assert first.events
+    assert first.claims
 
 
 @pytest.mark.slow
-@pytest.mark.sweep(every=30)
-@pytest.mark.parametrize("seed", range(1, 31))
+@pytest.mark.full
+@pytest.mark.parametrize("seed", range(1, 13))
 def test_nothing_is_wrong(seed: int) -> None:
     result = run(draw(seed, minutes=6, weeks=False))
     assert result.problems == [], "\n".join(result.story[-60:])
@@ -45,10 +48,12 @@ def test_an_event_acknowledged_before_it_is_written_is_found_and_shrunk_to_a_sho
 
 
 @pytest.mark.slow
-def test_a_quarter_of_a_day_without_a_host() -> None:
-    result = run(replace(draw(2, minutes=1), days_alone=0.25, troubles=(), faults=()))
+@pytest.mark.full
+def test_hours_without_a_host() -> None:
+    hours = 6
+    result = run(replace(draw(2, minutes=1), days_alone=hours / 24, troubles=(), faults=()))
     assert result.problems == []
-    assert result.virtual_s > 21_600
+    assert result.virtual_s > hours * 3600
 
 
 @pytest.mark.slow

@@ -5,9 +5,10 @@ on telling what happens at the table while somebody types.
 """
 
 import dataclasses
+import re
 import time
 from collections.abc import Callable, Generator, Mapping, Sequence
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 from enum import StrEnum
 from functools import partial
 from pathlib import Path
@@ -33,7 +34,12 @@ LABELS = {
     "pack_id": "number of the pack",
     "row": "number of the row",
     "back": "back (red, blue)",
+    "surveillance": "what surveillance saw",
+    "decision": "what the floor decides",
+    "machine_wrong": "was the machine wrong",
 }
+AMOUNT = re.compile(r"[0-9]{1,9}(\.[0-9]{1,9})?", re.ASCII)
+YES, NO = ("y", "yes"), ("n", "no")
 
 ASKED = ("why", "brought_by", "destination", "bag")
 """Details that are asked for although an act can be without them."""
@@ -157,7 +163,9 @@ def ask_act(
 def _question(field: "dataclasses.Field[Any]") -> Question:
     label = LABELS.get(field.name, field.name.replace("_", " "))
     choices = _choices(field.type)
-    if choices:
+    if field.type is bool:
+        label += " (y, n)"
+    elif choices:
         label += f" ({', '.join(choices)})"
     given = field.default is not dataclasses.MISSING and field.default not in (None, "")
     return Question(label, str(field.default) if given else "")
@@ -175,7 +183,9 @@ def _parser(field: "dataclasses.Field[Any]") -> Callable[[str], Any]:
         if choices and text not in choices:
             raise BadEntry(f"'{text}' is none of {', '.join(choices)}")
         if field.type is bool:
-            return text.lower() in ("y", "yes", "true", "1")
+            if text.lower() not in (*YES, *NO):
+                raise BadEntry(f"'{text}' is neither y nor n")
+            return text.lower() in YES
         return text
 
     return parse
@@ -222,10 +232,9 @@ def _number(text: str) -> int:
 
 
 def _cents(text: str) -> int:
-    try:
-        cents = Decimal(text) * 100
-    except InvalidOperation:
-        raise BadEntry(f"'{text}' is no amount") from None
+    if not AMOUNT.fullmatch(text):
+        raise BadEntry(f"'{text}' is no amount")
+    cents = Decimal(text) * 100
     if cents != int(cents):
         raise BadEntry(f"{text} has a fraction of a cent")
     return int(cents)

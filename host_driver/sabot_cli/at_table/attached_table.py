@@ -179,10 +179,12 @@ class AttachedTable:
     def act(self, act_id: str, need_id: str | None, seen: int, credential: object, act: Act) -> ActDone:
         """Give an act. Without an answer it is sent again under its id, so that it is done once."""
         if isinstance(credential, Presented) and credential.person:
-            self._sign_in(credential, isinstance(act, SignIn))
-            if isinstance(act, SignIn):
-                return ActDone(int(self.snapshot()["newest_row"]))
-            credential = None
+            signs_in, deals = isinstance(act, SignIn), self.snapshot()["table"]["dealer"]
+            if signs_in or credential.person == deals:  # anybody else would relieve the dealer
+                self._sign_in(credential, signs_in)
+                if signs_in:
+                    return ActDone(int(self.snapshot()["newest_row"]))
+                credential = None
         body = {
             "act_id": act_id,
             "need": need_id,
@@ -238,7 +240,7 @@ def _shown(credential: object) -> dict[str, str] | None:
     if isinstance(credential, SimulatedRole):
         return {"pin": "", "simulated": str(credential.role)}
     assert isinstance(credential, Presented)
-    shown = {"pin": credential.pin, "badge": credential.badge}
+    shown = {"pin": credential.pin, "person": credential.person, "badge": credential.badge}
     key = credential.key
     if key is not None:
         number = f" {key.person}" if key.person else ""

@@ -7,6 +7,7 @@ from sabot_cli.at_table.lines_printer import LinesPrinter
 from sabot_cli.output import Output
 from sabot_driver import Client, LostEvents, ReceivedEvent
 from sabot_driver.errors import SabotError
+from sabot_protocol.errors import FieldError
 from sabot_protocol.host.messages import ClockChanged, SetClock
 
 TOLERANCE_S = 5
@@ -39,6 +40,12 @@ class DeviceClock:
             self._client.ask(SetClock(now_s, 0), self._timeout)
         except SabotError:
             self._changed.set()  # not now: the next look tries again
+            return
+        except FieldError:  # the message takes no time before 2026 or after 2106
+            words = (
+                "the machine's clock is not set: this computer's is wrong. Set this computer's date and time."
+            )
+            self._printer.print(words, "yellow")
             return
         self._printer.print("the machine's clock was not right and has been set", "yellow")
         self._output.tell("clock_set", was_utc_s=was_s, utc_s=now_s)

@@ -1,14 +1,17 @@
 """Lines at a terminal: never wider than it, equal ones folded, and one status line below them."""
 
+import re
 import sys
 import textwrap
 from collections.abc import Iterable
 
 from rich.text import Text
 
-from sabot_cli.output import Output
+from sabot_cli.output import Output, plain_text
 
 ERASE = "\r\x1b[K"
+KEPT_SPACE = re.compile(r" (?=[+-]?\d+\.\d\d\b)|(?<=\brow) (?=\d)|(?<=\b\d) (?=[a-z])")
+"""Where a line does not end: before an amount, in "row 41", and after the number of a step or seat."""
 
 
 class LinesPrinter:
@@ -50,7 +53,7 @@ class LinesPrinter:
         self._end_status()
         self._status = text
         if text:
-            sys.stdout.write(cut(text, (self.width or 80) - 1))
+            sys.stdout.write(cut(plain_text(text), (self.width or 80) - 1))
             sys.stdout.flush()
 
     def close(self) -> None:
@@ -65,7 +68,7 @@ class LinesPrinter:
         self._again, self._last = 0, ()
 
     def _write(self, line: str, style: str) -> None:
-        for part in fold(line, self.width):
+        for part in fold(plain_text(line), self.width):
             self._output.console.print(Text(part, style=style), soft_wrap=True)
 
     def _end_status(self) -> None:
@@ -80,14 +83,22 @@ def fold(line: str, width: int | None) -> list[str]:
     if width is None or len(line) <= width:
         return [line]
     indent = line[: len(line) - len(line.lstrip())]
-    return textwrap.wrap(
-        line.strip(),
+    kept = "\u00a0"  # textwrap ends no line there
+    parts = textwrap.wrap(
+        KEPT_SPACE.sub(kept, line.strip()),
         width,
         initial_indent=indent,
         subsequent_indent=indent + "  ",
         break_long_words=True,
         break_on_hyphens=False,
     )
+    return [part.replace(kept, " ") for part in parts]
+
+
+def fold_for(output: Output, line: str) -> str:
+    """A line folded for the terminal of an output; as it is for a pipe or a file."""
+    console = output.console
+    return "\n".join(fold(line, console.width if console.is_terminal else None))
 
 
 def cut(text: str, width: int) -> str:

@@ -22,7 +22,7 @@ from sabot_cli.at_table.attached_table import AttachedTable, SimulatedRole
 from sabot_cli.at_table.leaving import standing
 from sabot_cli.at_table.lines_printer import LinesPrinter
 from sabot_cli.at_table.running_table import RunningTable, TablePlace, run_table
-from sabot_cli.at_table.table_face import TableFace
+from sabot_cli.at_table.table_face import TableFace, who_acts
 from sabot_cli.at_table.table_log import TableLog
 from sabot_cli.cli_context import CliContext
 from sabot_cli.device_access import DeviceOptions, device_options, find_device, is_emulator
@@ -44,6 +44,8 @@ from sabot_table.procedure import TableRole
 from sabot_table.ruleset import RuleSet, load
 
 POLL_S = 0.05
+MOST_NEEDS = 5
+"""How many needs are listed after an act."""
 USUAL_RULES = "md-three-card-baccarat"
 
 
@@ -91,6 +93,14 @@ def read_pin(acting: ActingPerson, whose: str) -> str:
     if acting.pin_stdin:
         return sys.stdin.readline().strip()
     return str(click.prompt(f"PIN of {whose}", hide_input=True, err=True))
+
+
+def read_new_pin(acting: ActingPerson, whose: str) -> str:
+    """A PIN that somebody chooses. At a terminal it is typed twice: a hidden mistake would lock them out."""
+    if acting.pin_stdin:
+        return read_pin(acting, whose)
+    again = "the same PIN again"
+    return str(click.prompt(f"PIN of {whose}", hide_input=True, err=True, confirmation_prompt=again))
 
 
 def _shows(acting: ActingPerson, roles: tuple[TableRole, ...]) -> bool:
@@ -199,6 +209,9 @@ def give_acts(
     log = TableLog(table, state.output, printer)
     _settle(table, timeout)
     log.follow()
+    shown = (acting.person, acting.badge, acting.floor_key, acting.service_key)
+    if _simulated(table, acting) and any(each is not None for each in shown):
+        printer.print("simulated people act at this emulated device; with --people those of the register do")
     not_done: list[NumberedRow] = []
     for step in steps:
         kind = ACTS[step.name]
@@ -217,8 +230,12 @@ def give_acts(
         needs = [each.words for each in table.needs()]
         state.output.tell("act", None, act=step.name, row=done.row, needs=needs, ok=not not_done)
     printer.print(standing(table))
-    for words in [each.words for each in table.needs()][:1]:
-        printer.print(f"  next: {words}")
+    needs_now = table.needs()
+    for each in needs_now[:MOST_NEEDS]:
+        who = who_acts(each)
+        printer.print(f"  next: {who}: {each.words}" if who else f"  next: {each.words}")
+    if len(needs_now) > MOST_NEEDS:
+        printer.print(f"  and {len(needs_now) - MOST_NEEDS} more: 'sabot play' shows them")
     return FAILED if not_done else OK
 
 

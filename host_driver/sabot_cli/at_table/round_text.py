@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator
 
 from sabot_session import row_data as d
 from sabot_session.round_export import net_cents
-from sabot_session.round_history import Round, RoundEnd
+from sabot_session.round_history import Proposed, Round, RoundEnd
 from sabot_table.cards import card
 from sabot_table.hand_ranking import HAND_CARDS, HandCategory, rank_hand
 from sabot_table.ruleset import RuleSet
@@ -165,8 +165,29 @@ def _open_matters(each: Round) -> Iterator[str]:
     for dispute in each.disputes:
         said = dispute.decision or "not decided"
         yield f"  disputed in row {dispute.number}: {dispute.why}; {said}"
+    for proposed in each.proposed:
+        yield from _proposed(each.round_id, proposed)
+    kinds = {done.number: done.kind.replace("_", " ") for done in each.done}
     for row in each.to_countersign:
-        yield f"  row {row} waits for the floor's countersignature"
+        yield f"  row {row} ({kinds[row]}) waits for the floor's countersignature"
+
+
+def _proposed(round_id: int, proposed: Proposed) -> Iterator[str]:
+    """A correction that waits for the floor: what the round would be, and how the floor decides."""
+    told = proposed.told
+    yield f"  {proposed.dealer} says in row {proposed.number} that it was other than on record: {told.why}"
+    for hand in () if told.exposed is None else told.exposed.hands:
+        whose = f"seat {hand.seat}" if hand.of is d.HandOf.SEAT else str(hand.of)
+        yield f"{INDENT}{whose}  {' '.join(hand.cards or ('cards not known',))}"
+    by_seat: dict[int, list[d.ResultLine]] = {}
+    for line in () if told.settled is None else told.settled.lines or ():
+        by_seat.setdefault(line.seat, []).append(line)
+    for seat, lines in by_seat.items():
+        yield f"{INDENT}seat {seat} would get: {', '.join(map(_result, lines))}"
+    yield (
+        f"{INDENT}FLOOR: 'sabot round {round_id} confirm' or 'sabot round {round_id} decline'"
+        f" (--row {proposed.number} if there are several)"
+    )
 
 
 def totals(rounds: Iterable[Round]) -> tuple[int, int, int]:

@@ -13,7 +13,7 @@ from sabot_cli.cli_context import CliContext
 from sabot_cli.device_access import DeviceOptions, find_device, is_emulator, open_device
 from sabot_cli.table_policies import policy_of
 from sabot_cli.table_process import service_folder
-from sabot_cli.table_records import checkpoint_lines, open_tables_record
+from sabot_cli.table_records import checkpoint_lines, open_tables_record, wait_until_told
 from sabot_driver import Client
 from sabot_driver.serial_numbers import format_serial
 from sabot_serve.service_file import ServiceFile
@@ -31,8 +31,6 @@ from sabot_session.settlement_preview import with_preview
 from sabot_session.threaded_session import ThreadedSession
 from sabot_table.procedure import TableRole
 from sabot_table.ruleset import RuleSet
-
-QUIET_S = 0.5  # a device that has told nothing for so long has told everything
 
 
 def _nobody(role: TableRole) -> object:
@@ -164,8 +162,7 @@ def run_table(
         named = named or state.user_files.table_of(client.identity.serial, entry.simulator)
         policy = policy_of(state, named, chosen)
         if place is not None and place.takes_over:
-            for _ in client.events(0, timeout=QUIET_S):
-                pass  # until the device has told everything
+            wait_until_told(client)
         takes_over = place is not None and place.takes_over
         record = open_tables_record(state, client, path, chosen, takes_over)
         stack.callback(record.close)

@@ -12,6 +12,13 @@ from sabot_session.rows import NumberedRow
 from sabot_table.ruleset import RuleSet
 
 
+def who_acts(need: Need) -> str:
+    """Who must meet a need, as the last line names them; "" if the machine senses it."""
+    if not need.acts:
+        return ""
+    return "ANYONE" if len(need.roles) > 2 else " OR ".join(need.roles).upper()
+
+
 class TableFace(Protocol):
     """What the terminal needs of a table: needs, acts, a snapshot, and the rows of its record."""
 

@@ -9,11 +9,11 @@ from sabot_cli.at_table.round_text import money, round_lines, totals
 from sabot_cli.at_table.table_face import TableFace
 from sabot_cli.output import Output
 from sabot_session import row_data as d
+from sabot_session.countersigned_rows import act_in_words, name_of
 from sabot_session.round_history import Round
 from sabot_session.row_kinds import data_of
-from sabot_session.rows import Actor, Authentication, NumberedRow
+from sabot_session.rows import NumberedRow
 from sabot_table.cards import DECK_CARDS
-from sabot_table.procedure import TableRole
 from sabot_table.rule_texts import GameKind
 from sabot_table.settlement import CardSource
 
@@ -21,8 +21,10 @@ CONNECT_S = 3.0  # a link that takes no longer to come up is not called lost
 WARNING, TROUBLE = "yellow", "red"
 ORDER = (d.HandOf.SEAT, d.HandOf.DEALER, d.HandOf.PLAYER, d.HandOf.BANKER)
 """Hands in the order of dealing: seats as they were dealt to, then the dealer; or Player and Banker."""
-LEARNED = ("receive_pack", "start_shuffle", "open_bets", "begin_simulated")
-"""Kinds of rows that tell the names of packs, and which shuffle a round was played with."""
+LEARNED = ("receive_pack", "verify", "start_shuffle", "open_bets", "begin_simulated")
+SIGNED = ("void", "count_stub", "clear_fault", "unexplained")
+"""Kinds of rows that tell the names of packs, who verified them, which shuffle a round was played with,
+and what the floor countersigns."""
 SOURCES = {CardSource.READER: "reader", CardSource.DEALER: "typed"}
 
 
@@ -36,6 +38,8 @@ class TableLog:
         self._after = int(table.snapshot()["newest_row"])
         self._first_boot = table.boot_id
         self._backs: dict[int, str] = {}
+        self._verified_by: dict[int, str] = {}  # by pack
+        self._signed: dict[int, str] = {}  # by row: what the floor countersigns
         self._shuffle_of: dict[int, int] = {}  # by pack: its newest shuffle
         self._played_with: dict[int, int] = {}  # by round: the shuffle of its pack
         self._up: bool | None = None  # nothing was told of the link yet
@@ -48,7 +52,7 @@ class TableLog:
         self.not_proved = ""
         """Which shuffle is not the one that the device was bound to, and why."""
         self.faults: dict[str, int] = {}
-        for each in table.rows(0, *LEARNED):
+        for each in table.rows(0, *LEARNED, *SIGNED):
             self._learn(each)
 
     @property
@@ -89,7 +93,11 @@ class TableLog:
 
     def _learn(self, each: NumberedRow) -> None:
         data = data_of(each.row)
+        if getattr(data, "countersign", False):
+            self._signed[each.number] = act_in_words(each.row)
         match data:
+            case d.OfPack() if each.row.kind == "verify":
+                self._verified_by[data.pack_id] = name_of(each.row.actor)
             case d.PackReceived():
                 self._backs[data.pack_id] = data.back
             case d.ShuffleStarted() if data.shuffle_id is not None:
@@ -146,14 +154,22 @@ class TableLog:
             case d.VerdictGiven():
                 self._say(f"{who}: {data.verdict.replace('_', ' ')}")
             case d.CommandAnswered():
-                self._say(f"the machine refused {data.command}: {data.outcome}", WARNING)
+                why = data.outcome.removeprefix(f"{data.command}: ")
+                self._say(f"the machine refused {data.command}: {why}", WARNING)
                 self._output.tell("command_refused", command=data.command, outcome=data.outcome)
             case d.TableClosed():
                 self._tell_closing(who, data)
+            case d.OfRow() if row.kind == "countersign" and data.row in self._signed:
+                self._say(f"{who} countersigned {self._signed[data.row]} (row {data.row})")
+            case d.OfPack() if row.kind == "stack" and data.pack_id in self._verified_by:
+                done = f"{self.back(data.pack_id)}: inspected, spread, washed, stacked"
+                self._say(f"{who} prepared {done}; {self._verified_by[data.pack_id]} verified it")
             case _:
                 words = sentence(each, self.back)
                 if words:
                     self._say(f"{who} {words}")
+        if row.kind == "correct" and row.round_id in self.rounds:
+            self.rounds[row.round_id] = self._table.round(row.round_id)
 
     def _tell_committed(self, pack_id: int, shuffle_id: int) -> None:
         begun = self._table.commitment(shuffle_id)
@@ -270,7 +286,7 @@ class TableLog:
         lines = [
             f"{len(self.rounds)} round{'' if len(self.rounds) == 1 else 's'}, {void} void; "
             f"paid {money(pay)}, taken {money(take)}, returned {money(back)}.",
-            f"{self.shuffles} shuffles, {self.proved} counted as complete, "
+            f"{self.shuffles} shuffle{'' if self.shuffles == 1 else 's'}, {self.proved} counted as complete, "
             f"{self.checked} revealed and checked; {seconds:.1f} s.",
         ]
         self._printer.print("")
@@ -297,13 +313,6 @@ class TableLog:
         )
 
 
-def name_of(actor: Actor) -> str:
-    """Who did something, for a line."""
-    if actor.person:
-        return actor.person if actor.how is Authentication.SIMULATED else f"{actor.role} {actor.person}"
-    return "the machine" if actor.role is TableRole.DEVICE else f"the {actor.role}"
-
-
 SENTENCES: Mapping[str, str] = {
     "open_table": "opened the table: {ruleset}",
     "sign_in": "deals",
@@ -313,12 +322,12 @@ SENTENCES: Mapping[str, str] = {
     "release": "released the cards of round {round}",
     "countersign": "countersigned row {row}",
     "open_dispute": "opened a dispute about round {round}, row {number}: {why}",
-    "decide_dispute": "decided the dispute of row {row}: {decision}",
+    "decide_dispute": "decided the dispute about round {round}, row {row}: {decision}",
     "call_floor": "called the floor: {why}",
     "note_read": "has read the note of {sender}",
     "propose_correction": "says that round {round} was other than on record: {why}",
     "correct": "corrected round {round}: {why}",
-    "decline_correction": "declined the correction of row {row}",
+    "decline_correction": "declined the correction of round {round}, row {row}",
     "clear_fault": "did the steps of the fault: {fault}",
     "empty_machine": "has every card taken out of the machine",
     "purge": "looked into the shoe's path and turned its roller",

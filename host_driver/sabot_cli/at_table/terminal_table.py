@@ -11,7 +11,7 @@ from sabot_cli.at_table.act_entry import Asking, Identification, Question, Wager
 from sabot_cli.at_table.device_clock import DeviceClock
 from sabot_cli.at_table.leaving import say_open_round, standing
 from sabot_cli.at_table.lines_printer import LinesPrinter, cut
-from sabot_cli.at_table.table_face import TableFace
+from sabot_cli.at_table.table_face import TableFace, who_acts
 from sabot_cli.at_table.table_log import TROUBLE, TableLog
 from sabot_cli.output import NOT_VERIFIED, OK, Output
 from sabot_cli.terminal_keys import TypedKeys
@@ -23,6 +23,7 @@ from sabot_table.errors import ImpossibleCards, RuleViolation, TableError
 
 INTERRUPTED = 130
 POLL_S = 0.05
+LEAST_WORDS = 10  # columns; fewer tell nothing
 KEYS = {
     "b": ("no_more_bets", "no more bets, with other seats or wagers"),
     "f": ("report_face_up", "a card lies face up in the shoe: the round is void"),
@@ -278,17 +279,25 @@ def chosen_need(needs: Sequence[Need], chosen: int) -> Need | None:
 
 
 def need_line(needs: Sequence[Need], shown: Need | None, width: int) -> str:
-    """What is needed now, in one line: first what the machine senses, then what a key confirms."""
+    """What is needed now, in one line: first what the machine senses, then what a key confirms.
+
+    If both do not fit, what the machine senses is cut or left out: Enter never confirms what is not shown.
+    """
     wanted = [each for each in needs if each.acts]
     parts = list(dict.fromkeys(each.words for each in needs if not each.acts))
+    confirmed = ""
     keys = "  [?] keys"
     if shown is not None:
         clause = f" ({shown.clause})" if shown.clause else ""
-        who = "ANYONE" if len(shown.roles) > 2 else " OR ".join(shown.roles).upper()
-        parts.append(f"{who}: {shown.words}{clause}")
+        confirmed = f"{who_acts(shown)}: {shown.words}{clause}"
         more = f"  [Tab] +{len(wanted) - 1}" if len(wanted) > 1 else ""
         keys = f"  [Enter] done{more}  [?]"
     elif any(each.kind is NeedKind.LINK for each in needs):
         keys = "  [q] leave"
-    text = "; ".join(parts) or "the machine works; nothing is needed from people"
-    return cut(text, max(10, width - len(keys))) + keys
+    text = "; ".join(parts)
+    room = max(LEAST_WORDS, width - len(keys))
+    if confirmed and text:
+        left = room - len("; ") - len(confirmed)
+        text = f"{cut(text, left)}; {confirmed}" if left >= LEAST_WORDS else confirmed
+    text = text or confirmed or "the machine works; nothing is needed from people"
+    return cut(text, room) + keys

@@ -11,7 +11,7 @@ from rich.table import Table as Shown
 from sabot_cli.cli_context import CliContext, verbose_option
 from sabot_cli.device_access import DeviceOptions, device_options, open_device
 from sabot_cli.device_commands import message_fields, tell_event
-from sabot_cli.help_text import example
+from sabot_cli.help_text import Group, example
 from sabot_cli.output import FAULT, NOT_VERIFIED, OK, Output, plain, utc
 from sabot_cli.service import bring_up as work
 from sabot_cli.service.jogging import MOST_STEP_S, jog_by_keys, jog_step
@@ -24,7 +24,7 @@ from sabot_cli.service.machine_work import (
 )
 from sabot_cli.service.sensors_screen import tell_sensors, watch_sensors
 from sabot_cli.terminal_keys import at_terminal
-from sabot_cli.written_files import write_text
+from sabot_cli.written_files import check_writable, write_text
 from sabot_driver import ReceivedEvent
 from sabot_driver.calibration import GUIDES, LIMITS_UM, read_calibration, value_before
 from sabot_driver.device_log import AnyRow, DroppedRows, LogRow, read_log
@@ -55,14 +55,14 @@ PARTS = {name_of(each): each for each in Part}
 CALIBRATIONS = {name_of(each): each for each in Calibration}
 
 
-@click.group(epilog=example("sabot service self-test --device sim://"))
+@click.group(cls=Group, epilog=example("sabot service self-test --device sim://"))
 @verbose_option
 def service() -> None:
     """What a technician does: test, look, move, calibrate.
 
-    Exit codes: 0 ok, 2 usage, 3 no device, 5 a wrong key or a value outside its limit, 6 another host owns
-    the device, 7 a fault or a failed test. A machine takes --service-key FILE; an emulated device of this
-    computer has its key here.
+    Exit codes: 0 ok, 1 refused, 2 usage, 3 no device, 4 several devices, 5 a wrong key or a value outside its
+    limit, 6 another host owns the device, 7 a fault or a failed test. A machine takes --service-key FILE; an
+    emulated device of this computer has its key here.
     """
 
 
@@ -470,6 +470,8 @@ def bring_up(
     Exit codes: 0 done, 1 refused, 2 usage, 3 no device, 5 not verified, 6 in use, 7 a step failed.
     """
     output = state.output
+    if sheet is not None:
+        check_writable(sheet)  # before an hour of work by hand, not after it
     by_hand = not skip_hands and not output.as_json and at_terminal()
 
     def tell(check: work.Check) -> None:

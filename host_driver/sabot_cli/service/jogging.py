@@ -7,11 +7,14 @@ from dataclasses import dataclass
 from sabot_cli.service.machine_work import Technician, wait_until
 from sabot_cli.terminal_keys import QUIT_KEYS, KeyPresses
 from sabot_driver.device_values import meaning_of
-from sabot_driver.jogging import MOST_ELEVATOR_UM, ROLLER_OF, RollerLease, has_arrived, turned_um
+from sabot_driver.jogging import LEASE_S, MOST_ELEVATOR_UM, ROLLER_OF, RollerLease, has_arrived, turned_um
 from sabot_protocol.host.messages import Jog, Part
 
 MOST_STEP_S = 1.0
 RENEW_S = 0.08  # a third of the device's lease of 250 ms
+LAST_RENEWAL_S = MOST_STEP_S - 2 * LEASE_S
+"""When a step's last renewal leaves at the latest. The device executes it within one lease or refuses it, so
+the lease ends within the step, also if the order to stop is late or lost."""
 AXIS_S = 3.0
 ELEVATOR_STEP_UM = 1000
 
@@ -55,12 +58,17 @@ def _turn(
     began = time.monotonic()
     lease.begin(who.credential)
     try:
-        while (left := seconds - (time.monotonic() - began)) > 0 and not stopped(min(left, RENEW_S)):
+        stands = time.monotonic() + LEASE_S  # at the latest
+        ends = began + seconds
+        while (left := min(ends, stands) - time.monotonic()) > 0 and not stopped(min(left, RENEW_S)):
+            if time.monotonic() - began > LAST_RENEWAL_S:
+                continue
             if not lease.renew():
                 break  # it ended before this renewal: the roller stands
+            stands = time.monotonic() + LEASE_S
     finally:
         lease.end()
-    took = time.monotonic() - began
+    took = min(time.monotonic(), stands) - began
     return JogStep(part, direction, travelled_um(who, roller, before), None, took)
 
 

@@ -9,7 +9,7 @@ from sabot_table.cards import DECK_CARDS
 from sabot_table.errors import RuleViolation
 from sabot_table.house_policy import HousePolicy
 from sabot_table.procedure.memory import PackState, RoundState, TableMemory
-from sabot_table.procedure.vocabulary import Attribution, DeviceUnit, Order, TableRole
+from sabot_table.procedure.vocabulary import Attribution, Order, TableRole
 from sabot_table.progressive import Meters
 from sabot_table.rule_text_files import STAYS, ActionRule
 from sabot_table.rule_texts import DealingMethod, GameKind
@@ -210,8 +210,11 @@ class TableContext:
         return [seat for seat in self.rules.clockwise() if seat in self.round.wagers] + [0]
 
     def uses_shuffler(self) -> bool:
-        """Whether a shuffler is in use at this table: two packs need one."""
-        return self.rules.cards.alternating and DeviceUnit.SHUFFLER not in self.memory.units
+        """Whether a shuffler is in use at this table: two packs need one.
+
+        A failed shoe ends its use too: packs leave the machine only through the shoe.
+        """
+        return self.rules.cards.alternating and not self.memory.units
 
     def hours(self) -> int | None:
         """How long a pack may be used by the method in use now; None: nothing limits it."""

@@ -7,7 +7,7 @@ ANSWER_S = 60.0
 
 
 class CardsOverSocket:
-    """What people see of a round's cards, asked over ``sabot simulate --control PATH``."""
+    """What people see and do at a machine, asked over ``sabot simulate --control PATH``."""
 
     def __init__(self, path: Path) -> None:
         self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
@@ -22,9 +22,13 @@ class CardsOverSocket:
 
     def __call__(self, round_id: int) -> list[list[str]]:
         """The cards of each stack or draw of a round; of round 0 those that were burnt."""
-        self._lines.write(b"cards %d\n" % round_id)
-        self._lines.flush()
-        ok, *stacks = self._lines.readline().decode().split()
+        ok, *stacks = self.ask(f"cards {round_id}").split()
         if ok != "ok":
             raise ValueError(f"the control socket answered '{ok} {' '.join(stacks)}'")
         return [each.split(",") for each in stacks]
+
+    def ask(self, line: str) -> str:
+        """Have a line of the control socket carried out; its answer."""
+        self._lines.write(line.encode() + b"\n")
+        self._lines.flush()
+        return self._lines.readline().decode().strip()

@@ -8,6 +8,8 @@ or ``no`` and why. A line begins with what is acted upon, then what is done:
     door shuffler|shoe open|close
     button left|right down|up
     cards ROUND                 what people saw of a round: ``ok KS,9H,2D 4S,4H,TD`` (burnt cards: round 0)
+    dealer away|back            the emulated dealer does nothing at the machine until back
+    take                        what lies in the exit tray is taken
     help                        what there is, in one line
 
 Other acts are added by another word in ``ACTS``. Clients and lines are bounded: at most MOST_CLIENTS, lines
@@ -75,11 +77,28 @@ def _cards(device: EmulatedDevice, words: list[str]) -> str:
     return " ".join(",".join(each) for each in seen)
 
 
+def _dealer(device: EmulatedDevice, words: list[str]) -> str:
+    (what,) = words
+    if device.people is None:
+        raise UnknownAct("nobody is at this machine")
+    device.people.leave(_one_of(what, ("away", "back")) == "away")
+    return ""
+
+
+def _take(device: EmulatedDevice, words: list[str]) -> str:
+    () = words
+    if not device.machine.take_exit():
+        raise UnknownAct("nothing was taken out of the exit tray")
+    return ""
+
+
 ACTS: "dict[str, tuple[str, Callable[[EmulatedDevice, list[str]], str]]]" = {
     "presence": ("presence on|off", _presence),
     "door": ("door shuffler|shoe open|close", _door),
     "button": ("button left|right down|up", _button),
     "cards": ("cards ROUND", _cards),
+    "dealer": ("dealer away|back", _dealer),
+    "take": ("take", _take),
 }
 
 
@@ -100,12 +119,27 @@ def act(device: EmulatedDevice, line: str) -> str:
     return f"ok {told}".rstrip()
 
 
+def _remove_stale(path: Path) -> None:
+    """Remove a socket at which nobody listens; anything else stays."""
+    if not path.is_socket():
+        return
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as tried:
+        try:
+            tried.connect(str(path))
+        except ConnectionRefusedError:
+            path.unlink(missing_ok=True)
+
+
 class ControlSocket:
     """A Unix socket, readable and writable by its owner only, and the thread that serves it."""
 
     def __init__(self, path: Path, served: DeviceServer) -> None:
-        """OSError if something is at the path already, or the socket cannot be made."""
+        """OSError if something is at the path already, or the socket cannot be made.
+
+        A socket that a killed simulator left, at which nobody listens, is replaced.
+        """
         self._path = path
+        _remove_stale(path)
         self._served = served
         self._listening = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         before = os.umask(0o177)  # never open to others, not even for a moment

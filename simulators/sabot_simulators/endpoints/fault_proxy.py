@@ -1,6 +1,6 @@
 """A fault proxy between a host and a device: it loses, damages and delays bytes, and cuts the connection.
 
-    with FaultProxy(TcpDoor(), TcpPlug("127.0.0.1", 4711), Mischief(Random(1), drop=0.01)) as proxy:
+    with FaultProxy(TcpFrontend(), TcpUpstream("127.0.0.1", 4711), Impairment(Random(1), drop=0.01)) as proxy:
         connect(proxy.url)
 
 The host connects to the frontend, the proxy connects to the device upstream. Each is TCP or a terminal.

@@ -2,7 +2,6 @@
 
 import argparse
 import contextlib
-import os
 import signal
 import subprocess
 import sys
@@ -14,6 +13,7 @@ from pathlib import Path
 from sabot_evidence.core_dumps import forbid_core_dumps
 from sabot_floor.connection import Servers, TableSettings, inbox_of
 from sabot_simulators.floor.played_table import PlayedTable
+from sabot_simulators.floor.programs import server_words, start_sabot, stop_sabot
 from sabot_simulators.floor.servers import Site
 
 SITE = "demo"
@@ -40,9 +40,9 @@ def main() -> None:
             folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="sabot-floor-")))
         folder.mkdir(parents=True, exist_ok=True)
         site = stack.enter_context(Site(folder / "servers", chosen.nodes))
-        archive = _start(folder, "floor", "archive", "--site", SITE, "--to", str(folder / "archive.db"),
-                         "--replicas", str(chosen.nodes), "--gigabytes", "1", *_urls(site))  # fmt: skip
-        stack.callback(_stop, archive)
+        to = ("--to", str(folder / "archive.db"), "--replicas", str(chosen.nodes), "--gigabytes", "1")
+        archive = start_sabot(folder, "floor", "archive", "--site", SITE, *to, *server_words(site))
+        stack.callback(stop_sabot, archive)
         _say(f"servers  {' '.join(site.urls)}")
         _say(f"archive  {folder / 'archive.db'}")
         for line in _start_wall(folder, site, stack, end):
@@ -67,36 +67,15 @@ def _start_wall(folder: Path, site: Site, stack: contextlib.ExitStack, end: thre
     wall: subprocess.Popen[bytes] | None = None
     while time.monotonic() < ends and not end.is_set():
         if wall is None or wall.poll() is not None:  # the archive's database is not ready yet
-            wall = _start(folder, "floor", "serve", "--site", SITE, "--archive", str(folder / "archive.db"),
-                          "--port", "0", "--demonstration", *_urls(site))  # fmt: skip
-            stack.callback(_stop, wall)
+            words = ("--archive", str(folder / "archive.db"), "--port", "0", "--demonstration")
+            wall = start_sabot(folder, "floor", "serve", "--site", SITE, *words, *server_words(site))
+            stack.callback(stop_sabot, wall)
         end.wait(1.0)
         said = (folder / "serve.log").read_text(encoding="utf-8", errors="replace")
         if "/enter#" in said:
             lines = said[said.index("Open in a browser") :].splitlines()
             return [line for line in lines if line.strip()]
     return ["it did not start: see serve.log"]
-
-
-def _urls(site: Site) -> list[str]:
-    return [word for url in site.urls for word in ("--server", url)]
-
-
-def _start(folder: Path, *words: str) -> subprocess.Popen[bytes]:
-    """A ``sabot`` command in a process of its own; a terminal's Ctrl-C does not reach it."""
-    program = [sys.executable, "-c", "from sabot_cli.main import main; main()", *words]
-    home = {**os.environ, "SABOT_HOME": str(folder / "home"), "COLUMNS": "200"}
-    with (folder / f"{words[1]}.log").open("ab") as out:
-        return subprocess.Popen(program, stdout=out, stderr=out, start_new_session=True, env=home)
-
-
-def _stop(process: subprocess.Popen[bytes]) -> None:
-    process.terminate()
-    try:
-        process.wait(20)
-    except subprocess.TimeoutExpired:
-        process.kill()
-        process.wait()
 
 
 def _say(words: str) -> None:

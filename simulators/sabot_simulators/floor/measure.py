@@ -46,7 +46,7 @@ async def measure(folder: Path, nodes: int, tables: int, rows: int, seconds: flo
         tasks = [asyncio.create_task(archive.run())]
         while not archive.connected:
             await asyncio.sleep(0.05)
-        found.append(await _bare(servers, settings))
+        found.append(await bare_rate(servers, settings))
         begun = time.monotonic()
         publishers = [each.publisher(SITE, servers) for each in made]
         tasks += [asyncio.create_task(_closing(each)) for each in publishers]
@@ -71,7 +71,7 @@ async def measure(folder: Path, nodes: int, tables: int, rows: int, seconds: flo
     return found
 
 
-async def _bare(servers: Servers, settings: StreamSettings) -> str:
+async def bare_rate(servers: Servers, settings: StreamSettings) -> str:
     """Messages a second that one publisher gets acknowledged, one at a time, in a stream of its own."""
     client = await connect(servers, "bare", lambda: None)
     await set_up(client.jetstream(timeout=30), SiteNames("bare"), settings)
@@ -117,9 +117,7 @@ def main() -> None:
     options.add_argument("--sync", default="always")
     chosen = options.parse_args()
     with tempfile.TemporaryDirectory(prefix="sabot-bench-") as folder:
-        made = measure(
-            Path(folder), chosen.nodes, chosen.tables, chosen.rows, chosen.seconds, chosen.sync
-        )
+        made = measure(Path(folder), chosen.nodes, chosen.tables, chosen.rows, chosen.seconds, chosen.sync)
         sys.stdout.write("\n".join(asyncio.run(made)) + "\n")
 
 

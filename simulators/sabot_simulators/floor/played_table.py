@@ -9,9 +9,6 @@ from sabot_driver.keyring import read_key
 from sabot_driver.user_files import UserFiles
 from sabot_floor.connection import TableSettings
 from sabot_floor.table_service import publish_table
-from sabot_session.acts import Act
-from sabot_session.needs import Need
-from sabot_session.outcomes import ActDone
 from sabot_session.record import SqliteRecord
 from sabot_session.record_opening import join_chains
 from sabot_session.session import TableSession
@@ -25,23 +22,6 @@ from sabot_table.wager_acceptance import every_wager
 TIMEOUT_S = 120.0
 PEOPLE = (TableRole.DEALER, TableRole.FLOOR, TableRole.SERVICE)
 RULES = "md-three-card-baccarat"
-
-
-class _Attended:
-    """The session as simulated people use it."""
-
-    def __init__(self, run: ThreadedSession) -> None:
-        self._run = run
-
-    def needs(self) -> list[Need]:
-        return self._run.needs()
-
-    def act(self, act_id: str, need_id: str | None, seen: int, credential: object, act: Act) -> ActDone:
-        return self._run.act(act_id, need_id, seen, credential, act)
-
-    def dealer(self) -> str | None:
-        dealer = self._run.read(lambda session: session.state.dealer)
-        return None if dealer is None else str(dealer.person)
 
 
 class PlayedTable:
@@ -70,7 +50,7 @@ class PlayedTable:
             stack.callback(self.published.close)
             key = read_key(files.floor_key(client.identity.serial))
             wagers = every_wager(chosen)
-            staff = AttendingStaff(_Attended(self.run), url, key, wagers, PEOPLE, pace_s)
+            staff = AttendingStaff(self.run, url, key, wagers, PEOPLE, pace_s)
             stack.callback(staff.close)
             self._stack = stack.pop_all()
 

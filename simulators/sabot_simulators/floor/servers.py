@@ -41,6 +41,8 @@ class RunningServer:
     def __init__(self, server: Server, folder: Path) -> None:
         self.server = server
         self.folder = folder
+        self.program = server_program()
+        """What `start` runs; another version may take over the store."""
         self._process: subprocess.Popen[bytes] | None = None
 
     def start(self) -> None:
@@ -50,7 +52,7 @@ class RunningServer:
         config.write_text(server_text(self.server), encoding="utf-8")
         with (self.folder / "server.log").open("ab") as out:
             self._process = subprocess.Popen(
-                [server_program(), "-c", str(config)], stdout=out, stderr=out, start_new_session=True
+                [self.program, "-c", str(config)], stdout=out, stderr=out, start_new_session=True
             )
 
     def wait(self) -> None:

@@ -5,7 +5,7 @@ For the floor's tests and campaigns, where rows matter and cards do not. The row
 
 import random
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -46,10 +46,10 @@ class WrittenTable:
         self.journal.close()
         self.record.close()
 
-    def write(self, rows: int) -> None:
-        """Write about so many rows into each chain, in transactions of some rows."""
+    def write(self, rows: int, at_once: int = 16) -> None:
+        """Write about so many rows into each chain, in transactions of up to ``at_once`` rows."""
         while rows > 0:
-            some = min(rows, self._random.randint(1, 16))
+            some = min(rows, self._random.randint(1, at_once))
             self._write_events(some)
             self._write_record(some)
             rows -= some
@@ -80,12 +80,26 @@ class WrittenTable:
         made = [Row("interruption", now_s, PROGRAM, data, follows=follows) for _ in range(count)]
         self.record.commit(made, SavedSession("{}", self._n))
 
+    def write_unknown(self, message: int, kind: str) -> None:
+        """Write an event of an unknown number, and a row of this kind with the data of an interruption."""
+        self._n += 1
+        now = time.time_ns() // 1000
+        event = EventReceived(1, self._n, self._n * 10, 1_700_000_000, 5, 2, message, b"\1\2\3")
+        self.journal.write(JournalBatch(events=[(MEMORY, event)]), now)
+        row = Row(kind, now // 1_000_000, PROGRAM, {"last_s": now // 1_000_000, "note": "newer"})
+        self.record.commit([row], SavedSession("{}", self._n))
+
     def sources(self, level: FloorLevel = FloorLevel.ALL) -> list[RowSource]:
         """Both chains as they leave the table."""
         return [
             device_source(self.journal_path, level, lambda id: self.journal.set_reader_position(READER, id)),
             record_source(self.record_path, level),
         ]
+
+    def rows(self) -> int:
+        """The rows of both chains."""
+        head = self.journal.chain.head
+        return (0 if head is None else head.row) + self.record.newest()
 
     def publisher(
         self,
@@ -95,9 +109,10 @@ class WrittenTable:
         pc: str | None = None,
         listen_s: float = 0.3,
         notes: Callable[[Note], object] | None = None,
+        sources: Sequence[RowSource] | None = None,
     ) -> TablePublisher:
-        """A publisher of this table; another ``pc`` is another table PC."""
+        """A publisher of this table; another ``pc`` is another table PC. ``sources`` replace its own."""
         settings = TableSettings(site, self.name, "1", servers)
         key = self.journal.chain.chain.public if pc is None else pc
-        table = PublishedTable(level, key, self.sources(level), None, lambda _: {}, notes)
+        table = PublishedTable(level, key, sources or self.sources(level), None, lambda _: {}, notes)
         return TablePublisher(settings, table, listen_s)

@@ -57,6 +57,12 @@ class PhysicalCard:
         """It lies hollow, and takes so much more height; it moves as any other."""
         self.thickness_um += by_um
 
+    def __deepcopy__(self, memo: object) -> "PhysicalCard":
+        """A card holds only numbers: most of a copied machine is cards, and this is the quick way."""
+        return PhysicalCard(
+            self.number, self.back, self.thickness_um, self.face_up, self.bent, self.pack, self.laid_us
+        )
+
     def __repr__(self) -> str:
         return f"<{self.name} {('?', 'red', 'blue', '?', 'cover')[self.back]}>"
 

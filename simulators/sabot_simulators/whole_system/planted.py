@@ -15,12 +15,14 @@ from unittest.mock import patch
 
 from sabot_driver.connection import Connection
 from sabot_driver.journal import Journal, JournalBatch
+from sabot_driver.write_ahead import WriteAhead
 from sabot_evidence.core_dumps import forbid_core_dumps
 from sabot_firmware.critical import CriticalMemory
 from sabot_protocol import ledger, ticks
 from sabot_protocol.event_store import EventStore
 from sabot_protocol.host_protocol import HostProtocol
 from sabot_protocol.ledger import Ledger
+from sabot_protocol.notifications import EventReceived
 from sabot_session.record import SqliteRecord
 from sabot_session.session import TableSession
 from sabot_simulators import seeded_defects
@@ -42,17 +44,14 @@ def _around(owner: type, name: str, wrapper: Callable[..., Any]) -> Any:
 
 @contextmanager
 def acknowledged_before_written() -> Iterator[None]:
-    """The driver acknowledges events when it hands them to the disk worker."""
+    """The driver acknowledges events when it receives them."""
 
-    def take_batch(original: Callable[..., Any], self: Connection) -> Any:
-        batch = original(self)
-        if batch is not None and batch.events and self.peer is not None and self.peer.owner:
-            last = batch.events[-1][1]
-            if hasattr(last, "n"):
-                self._end.acknowledge(last.boot_id, last.n)
-        return batch
+    def event(original: Callable[..., None], self: Connection, received: EventReceived) -> None:
+        original(self, received)
+        if self.peer is not None and self.peer.owner:
+            self.protocol.acknowledge(received.boot_id, received.n)
 
-    with _around(Connection, "take_batch", take_batch):
+    with _around(Connection, "_event", event):
         yield
 
 
@@ -97,10 +96,10 @@ def event_heard_twice() -> Iterator[None]:
 def failed_batch_dropped() -> Iterator[None]:
     """A batch that could not be written is dropped."""
 
-    def requeue(original: Callable[..., None], self: Connection, batch: JournalBatch) -> None:
+    def requeue(original: Callable[..., None], self: WriteAhead, batch: JournalBatch) -> None:
         original(self, JournalBatch([], batch.commands, batch.reserve))
 
-    with _around(Connection, "requeue", requeue):
+    with _around(WriteAhead, "requeue", requeue):
         yield
 
 
@@ -127,7 +126,7 @@ def expired_call_forgotten() -> Iterator[None]:
             return
         original(self, failure)
 
-    with _around(Connection, "_failed", failed):
+    with _around(Connection, "_request_failed", failed):
         yield
 
 

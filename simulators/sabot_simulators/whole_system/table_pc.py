@@ -203,7 +203,7 @@ class TablePc:
         loop.close(self.now_ms())
         for _ in range(100):  # the last batch
             self._step()
-            if loop.idle() or self.connection.journal_error is not None:
+            if loop.idle() or self.connection.write_ahead.error is not None:
                 break
             self._writer.write_now()
         self._leave()
