@@ -91,8 +91,14 @@ def offered(session: "SessionStep") -> Iterator[type[Act]]:
 
 
 def _check(session: "SessionStep", act: Act, why: str) -> None:
-    if type(act) not in set(offered(session)):
-        raise ActRefused(f"{act.NAME}: {why}")
+    if type(act) in set(offered(session)):
+        return
+    device = session.state.device
+    if not device.up:
+        why = "the link to the device is down"
+    elif device.survey:
+        why = "the device has not told its state yet; try again in a moment"
+    raise ActRefused(f"{act.NAME}: {why}")
 
 
 def stop_machine(session: "SessionStep", act: acts.StopMachine, by: Attribution, act_id: str) -> None:

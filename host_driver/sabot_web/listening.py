@@ -156,6 +156,7 @@ def _bind(host: str, port: int, kind: socket.AddressFamily, address: Any) -> soc
     try:
         made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         made.bind(address)
+        made.listen()  # before the address is told: the system keeps connections until the server takes them
     except OSError as error:
         made.close()
         raise NotServed(f"{host}:{port}: {error.strerror or error}") from error

@@ -37,9 +37,8 @@ def page(table: ServedTable) -> Iterator[PageClient]:
 
 
 def at_rest(table: ServedTable) -> bool:
-    """Both halves of the machine have looked at themselves after their start."""
-    device = table.snapshot()["device"]
-    return (device["shuffler"], device["shoe"]) == ("idle", "empty")
+    """Both halves of the machine have looked at themselves after their start, and the session knows it."""
+    return "begin_service" in {each["act"] for each in table.snapshot()["offers"]}
 
 
 @pytest.fixture

@@ -3,6 +3,7 @@
 import json
 import os
 import signal
+import socket
 import stat
 import subprocess
 from collections.abc import Iterator
@@ -23,6 +24,7 @@ from sabot_serve.running import TableService
 from sabot_serve.service_file import NAME, ServiceFile, find_service
 from sabot_session.record import RecordReader
 from sabot_web.errors import NotServed, TlsRequired
+from sabot_web.listening import LOOPBACK, Listener
 
 START_S = 180
 DEVICE = "sim://?seed=1"
@@ -178,3 +180,12 @@ def test_metrics_are_offered_on_loopback(tmp_path: Path) -> None:
         assert 'sabot_table_running{table="demonstration"} 1.0' in text
         run.send_signal(signal.SIGTERM)
         assert run.wait(START_S) == 0
+
+
+def test_a_bound_address_takes_connections_before_the_server_runs() -> None:
+    """A program that reads ``service.json`` at once was refused: the socket was bound and did not listen."""
+    listener = Listener(LOOPBACK, 0)
+    try:
+        socket.create_connection(listener.socket.getsockname(), timeout=START_S).close()
+    finally:
+        listener.close()

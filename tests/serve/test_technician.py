@@ -269,3 +269,14 @@ def test_a_reader_hears_beats_although_the_machine_is_asked_all_the_time(technic
         if kinds.count("beat") == 2:
             break
     assert kinds[0] == "change"
+
+
+def test_without_a_link_service_is_refused_with_the_link_as_the_reason(machine: ServedTable) -> None:
+    with PageClient(machine) as technician:
+        technician.enter()
+        machine.pull_cable()
+        machine.wait(lambda table: not table.snapshot()["device"]["up"])
+        refused = technician.act("begin_service", credential=technician.credential("service"))
+        assert refused.status_code == 409
+        assert "the link to the device is down" in refused.json()["message"]
+    assert not machine.rows("begin_service")
