@@ -138,8 +138,8 @@ class Client(ClientState[ThreadedLoop]):
             with contextlib.suppress(FutureTimeout):
                 return future.result(deadline.left())
             if not future.done():
-                self.loop.expire(future)
-            return future.result(GRACE_S)
+                self.loop.expire(future, GRACE_S)
+            return future.result(0)
         except FutureTimeout as error:
             if isinstance(error, SabotError):
                 raise

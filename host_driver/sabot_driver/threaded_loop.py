@@ -14,12 +14,13 @@ there would leave the lock held. The driver's threads are never interrupted.
 import logging
 import os
 import threading
+import time
 from collections.abc import Callable
 from concurrent.futures import Future
 from contextlib import suppress
 from typing import Concatenate, ParamSpec, TypeVar
 
-from sabot_driver.clock import Clock
+from sabot_driver.clock import Clock, Deadline
 from sabot_driver.connection import Connection
 from sabot_driver.io_loop import IoLoop
 from sabot_driver.io_threads import JOIN_S, JournalThread, ReaderPort
@@ -32,6 +33,7 @@ from sabot_protocol import ticks
 log = logging.getLogger("sabot")
 
 LONGEST_SLEEP_S = 60.0
+EXPIRE_AGAIN_S = 0.005
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -67,14 +69,23 @@ class ThreadedLoop(LoopShell):
         self._deliver()
         return result
 
-    def expire(self, future: "Future[T]") -> None:
-        """End a request whose time is up now, also if the timer is late or a listener does not return."""
-        self.call(_nothing)
-        for each in list(self.connection.completions):
-            if each.future is future:
-                complete(each)
-                with suppress(ValueError):  # another thread has completed it too
-                    self.connection.completions.remove(each)
+    def expire(self, future: "Future[T]", within_s: float) -> None:
+        """End a request whose time is up, also if the timer is late or a listener does not return.
+
+        The connection's time-out ends a little after the caller's, because it begins when the connection takes
+        the request. So this waits for it, for ``within_s`` at most.
+        """
+        ends = Deadline(within_s)
+        while True:
+            self.call(_nothing)
+            for each in list(self.connection.completions):
+                if each.future is future:
+                    complete(each)
+                    with suppress(ValueError):  # another thread has completed it too
+                        self.connection.completions.remove(each)
+            if future.done() or not ends.left():
+                return
+            time.sleep(EXPIRE_AGAIN_S)
 
     def wait_up(self, timeout_s: float, unless_failed: bool = False) -> bool:
         """Wait until there is a session and listeners were told so; False when time is up or it is closed.

@@ -434,6 +434,26 @@ def test_a_listener_that_does_not_return_holds_up_no_call(tmp_path: Path) -> Non
     target.close()
 
 
+def test_a_call_ends_although_the_connections_time_out_is_later_and_a_listener_stays(
+    tmp_path: Path, mocker: MockerFixture
+) -> None:
+    """The thread was held up between the two: the call ended as 'the driver itself did not answer in time'."""
+    target = Pty(tmp_path)
+    client = target.connect()
+    client.status()
+    go_on = threading.Event()
+    client.listen(lambda notice: go_on.wait(60) and None)
+    target.pull()
+    exact = client.loop.clock.to_ms
+    mocker.patch.object(client.loop.clock, "to_ms", lambda seconds: exact(seconds) + 100)
+    with pytest.raises(LinkLost):
+        client.status(timeout=0.3)
+
+    assert not go_on.is_set()
+    go_on.set()
+    target.close()
+
+
 class SlowToOpen:
     """A way to a device that takes its time to be opened again, as a TCP connection does to nobody."""
 
