@@ -72,8 +72,8 @@ class ThreadedLoop(LoopShell):
     def expire(self, future: "Future[T]", within_s: float) -> None:
         """End a request whose time is up, also if the timer is late or a listener does not return.
 
-        The connection's time-out ends a little after the caller's, because it begins when the connection takes
-        the request. So this waits for it, for ``within_s`` at most.
+        The connection's time-out ends a little after the caller's, because it begins when the connection
+        takes the request. So this waits for it, for ``within_s`` at most.
         """
         ends = Deadline(within_s)
         while True:
