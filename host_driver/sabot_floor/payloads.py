@@ -32,7 +32,7 @@ Level = Annotated[FloorLevel, Field(strict=False)]
 class Payload(BaseModel):
     """A message; unknown keys are ignored."""
 
-    model_config = ConfigDict(frozen=True, extra="ignore", strict=True)
+    model_config = ConfigDict(frozen=True, extra="ignore", strict=True, cache_strings="keys")
     most_bytes: ClassVar[int] = MOST_VALUE
 
     v: Literal[1] = 1
@@ -63,7 +63,7 @@ class Payload(BaseModel):
 class FloorRow(BaseModel):
     """One row as it leaves a table. ``hash`` is SHA-256 of the hash of ``prev`` and the bytes of ``body``."""
 
-    model_config = ConfigDict(frozen=True, extra="ignore", strict=True)
+    model_config = ConfigDict(frozen=True, extra="ignore", strict=True, cache_strings="keys")
 
     n: Annotated[int, Field(ge=1, le=2**53 - 1)]
     prev: Number
@@ -78,7 +78,7 @@ class FloorRow(BaseModel):
 class Begins(BaseModel):
     """The place before a source's first row."""
 
-    model_config = ConfigDict(frozen=True, extra="ignore", strict=True)
+    model_config = ConfigDict(frozen=True, extra="ignore", strict=True, cache_strings="keys")
 
     prev: Number
     hash: Hash
@@ -102,7 +102,7 @@ class RowMessage(Payload):
 class ChainHead(BaseModel):
     """How far a chain goes."""
 
-    model_config = ConfigDict(frozen=True, extra="ignore", strict=True)
+    model_config = ConfigDict(frozen=True, extra="ignore", strict=True, cache_strings="keys")
 
     source: Name
     n: Number

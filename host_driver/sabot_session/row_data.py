@@ -61,7 +61,9 @@ class ShuffledBy(StrEnum):
 class RowData(BaseModel):
     """The base of all: no field but the named ones, no conversion of types, not changed once made."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, defer_build=True)
+    model_config = ConfigDict(
+        extra="forbid", frozen=True, strict=True, defer_build=True, cache_strings="keys"
+    )
 
     def to_json(self) -> dict[str, Json]:
         """As `Row.data` takes it: every field, in JSON's types."""

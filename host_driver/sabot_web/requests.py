@@ -23,7 +23,8 @@ LONGEST_NUMBER = 16
 class Part(BaseModel):
     """The base: nothing but what is named, and no value taken for another."""
 
-    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+    # Values are not cached: pydantic would keep PINs, and up to 16,384 other texts.
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True, cache_strings="keys")
 
 
 class ShownCredential(Part):

@@ -20,6 +20,12 @@ def play(sabot: Sabot, url: str, rounds: int = 1) -> list[dict[str, object]]:
     return ran.lines
 
 
+def verdicts(sabot: Sabot, option: str, path: Path) -> dict[int, str]:
+    """What an audit says of each shuffle."""
+    told = sabot("audit", option, path, "--json").of("shuffle_audited")
+    return {each["shuffle_id"]: each["verdict"] for each in told}
+
+
 def test_a_seeded_simulator_that_starts_anew_is_played_again(sabot: Sabot) -> None:
     for _ in range(2):
         with simulated("--pty", "--seed", "7") as url:
@@ -62,6 +68,9 @@ def test_memory_in_a_file_outlives_the_program(sabot: Sabot, tmp_path: Path) -> 
         play(sabot, url)
         assert sabot("service", "calibrate", "card_um", 305, "--device", url, "--simulator").code in (0, 1)
     assert state.stat().st_mode & 0o077 == 0, "it holds keys"
+    journal, record = (next((tmp_path / "home").rglob(name)) for name in ("SIM00001.db", "SIM00001.table.db"))
+    first_life = verdicts(sabot, "--journal", journal)
+    assert "secret" in first_life.values()
     with simulated("--pty", "--state", str(state)) as url:
         ran = sabot("service", "wear", "--device", url, "--simulator", "--json")
         assert [each["roller"] for each in ran.of("roller_time")][:2] == ["feed", "insert"]
@@ -70,11 +79,13 @@ def test_memory_in_a_file_outlives_the_program(sabot: Sabot, tmp_path: Path) -> 
         assert next(each["value"] for each in wear if each["name"] == "rounds") == 1
         lines = play(sabot, url)
         assert not [each for each in lines if each["event"] == "error"]
-    for source in ("--journal", "SIM00001.db"), ("--record", "SIM00001.table.db"):
-        audited = sabot("audit", source[0], next((tmp_path / "home").rglob(source[1])), "--json")
-        verdicts = {each["shuffle_id"]: each["verdict"] for each in audited.of("shuffle_audited")}
-        assert verdicts[min(verdicts)] == "lost", "its seed ended with the first start"
-        assert verdicts[max(verdicts)] == "secret", "its deck is still there"
+    for source in ("--journal", journal), ("--record", record):
+        told = verdicts(sabot, *source)
+        # on a busy computer the machine was fed its first deck again before the program ended
+        after = {told[shuffle_id] for shuffle_id in first_life}
+        assert "lost" in after, "a seed ends with the start that made it"
+        assert after <= {"lost", "not_kept", "proved"}
+        assert told[max(told)] == "secret", "its deck is still there"
     events = [each["name"] for each in sabot("journal", "events", "--json").lines]
     assert "lost_events" not in events or events.count("booted") == 2
 

@@ -12,7 +12,9 @@ from tests.serve.memory_slope import slope
 
 from sabot_serve import view_stream
 from sabot_serve.view_stream import ViewStream
+from sabot_session.row_data import RowData
 from sabot_session.snapshot import Changes
+from sabot_web.requests import ShownCredential
 
 pytestmark = pytest.mark.slow
 
@@ -32,6 +34,26 @@ def test_a_slope_is_found_through_noise() -> None:
     assert abs(slope(jump)) < 15
     with pytest.raises(ValueError, match="few"):
         slope(flat[:3])
+
+
+def test_no_pin_stays_in_a_cache_of_texts() -> None:
+    """Of up to 16,384 requests pydantic would keep the texts, and so PINs."""
+    body = '{"pin": "271828", "person": "17"}'
+    first, second = (ShownCredential.model_validate_json(body) for _ in range(2))
+    assert first.pin == second.pin
+    assert first.pin is not second.pin
+
+
+def test_no_text_of_a_row_stays_in_a_cache_of_texts() -> None:
+    body = '{"text": "271828"}'
+    first, second = (SaidRow.model_validate_json(body) for _ in range(2))
+    assert first.text is not second.text
+
+
+class SaidRow(RowData):
+    """A row with any text."""
+
+    text: str
 
 
 LEAKED_BYTES = 64

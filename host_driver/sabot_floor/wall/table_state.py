@@ -18,7 +18,7 @@ MOST = 64
 class Told(BaseModel):
     """A part of the entry; unknown keys are ignored."""
 
-    model_config = ConfigDict(frozen=True, extra="ignore", strict=True)
+    model_config = ConfigDict(frozen=True, extra="ignore", strict=True, cache_strings="keys")
 
 
 class ActiveFault(Told):
