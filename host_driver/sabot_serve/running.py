@@ -9,6 +9,7 @@ from sabot_serve.players_app import players_app
 from sabot_serve.table_people import Register
 from sabot_session.asyncio_session import AsyncSession
 from sabot_session.rows import Record
+from sabot_web.free_memory import give_back_always
 from sabot_web.listening import LOOPBACK, Listener, ServerBeside, server_config
 
 PORT = 8470
@@ -69,10 +70,12 @@ class TableService:
     async def _run(self) -> None:
         with self._server.taking_signals():
             async with asyncio.TaskGroup() as tasks:
+                gives_back = tasks.create_task(give_back_always())
                 if self._players is not None:
                     server, listening = self._players
                     tasks.create_task(server.serve([listening.socket]))
                 await self._server.serve([self._listener.socket])
+                gives_back.cancel()
                 if self._players is not None:
                     self._players[0].should_exit = True
 

@@ -2,18 +2,25 @@
 
 import asyncio
 import gc
+import os
+import platform
 import random
 import tracemalloc
 from collections.abc import AsyncIterator, Callable
 from typing import Any
 
 import pytest
+from pytest_mock import MockerFixture
+from tests.driver.chaos import wait_until
+from tests.serve.memory_hours import resident_kb
 from tests.serve.memory_slope import slope
+from tests.serve.served_table import ServedTable
 
 from sabot_serve import view_stream
 from sabot_serve.view_stream import ViewStream
 from sabot_session.row_data import RowData
 from sabot_session.snapshot import Changes
+from sabot_web.free_memory import give_back
 from sabot_web.requests import ShownCredential
 
 pytestmark = pytest.mark.slow
@@ -48,6 +55,30 @@ def test_no_text_of_a_row_stays_in_a_cache_of_texts() -> None:
     body = '{"text": "271828"}'
     first, second = (SaidRow.model_validate_json(body) for _ in range(2))
     assert first.text is not second.text
+
+
+BLOCKS = 20_000
+BLOCK_BYTES = 4_000  # taken from the C library's heap, not from pages of their own
+
+
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="only glibc gives memory back")
+def test_memory_between_used_blocks_goes_back_to_the_system() -> None:
+    blocks = [bytearray(BLOCK_BYTES) for _ in range(BLOCKS)]
+    last = blocks.pop()  # it keeps the heap from shrinking
+    del blocks
+    before = resident_kb(os.getpid())
+    give_back()
+    after = resident_kb(os.getpid())
+    assert before - after > BLOCKS * BLOCK_BYTES // 1024 // 2
+    assert len(last) == BLOCK_BYTES
+
+
+def test_a_service_gives_memory_back_while_it_runs(table: ServedTable, mocker: MockerFixture) -> None:
+    table.stop()
+    mocker.patch("sabot_web.free_memory.EVERY_S", 0.02)
+    gave = mocker.patch("sabot_web.free_memory.give_back")
+    table.restart()
+    wait_until(lambda: gave.call_count > 1)
 
 
 class SaidRow(RowData):

@@ -10,6 +10,7 @@ from sabot_floor.wall.wall_app import ServedWall, WallApp
 from sabot_floor.wall.wall_feed import WallFeed
 from sabot_floor.wall.wall_model import JudgedFloor, WallModel, WallSettings
 from sabot_session.people import PeopleRegister
+from sabot_web.free_memory import give_back_always
 from sabot_web.listening import LOOPBACK, Listener, WebServer, server_config
 
 PORT = 8480
@@ -50,9 +51,14 @@ class WallService:
     def run(self) -> None:
         """Serve until `stop` or a signal."""
         try:
-            asyncio.run(self._server.serve([self._listener.socket]))
+            asyncio.run(self._run())
         finally:
             self._listener.close()
+
+    async def _run(self) -> None:
+        gives_back = asyncio.create_task(give_back_always())
+        await self._server.serve([self._listener.socket])
+        gives_back.cancel()
 
     def stop(self) -> None:
         """End soon; from any thread."""
