@@ -422,10 +422,6 @@ class DeviceReports:
         elif reason is Forbidden.SERVICE_ONLY and isinstance(request, messages.ClearFault):
             for each in device.faults:
                 each.service = each.service or each.fault == request.fault
-        elif reason is Forbidden.PAST_ITS_HOURS and isinstance(request, messages.CommitShuffle):
-            pack = self._session.procedure.table.pack(request.deck_id)  # by the machine's own clock
-            mark = self._session.procedure.packs.mark_for_removal
-            mark(pack, vocabulary.RemovalReason.HOURS, "its hours are over by the machine's clock")
         elif reason is Forbidden.DECK_USED_BEFORE and isinstance(request, messages.RegisterDeck):
             self._session.state.highest_deck = max(self._session.state.highest_deck, request.deck_id)
             pack = self._session.procedure.table.pack(request.deck_id)
@@ -438,11 +434,26 @@ class DeviceReports:
         elif isinstance(request, messages.OpenRound) and progress is not None:
             progress.device_done = True
             self._round_voided(VoidReason.SHOE_FAILED, now_s)
+        if reason is Forbidden.PAST_ITS_HOURS:
+            self._mark_past_the_machines_hours(request)
         way = self._session.ways.now()
         if way is not None:
             way.failed(self._session, request, reason)
         self._session.machine.refused(request)
         self._session.row("command_answered", PROGRAM, {"command": request.NAME, "outcome": str(error)[:500]})
+
+    def _mark_past_the_machines_hours(self, request: Request[Any]) -> None:
+        """The machine counts a deck's hours itself, also through a clock that was set back."""
+        committed = self._session.state.device.commitments
+        for pack in self._session.procedure.table.packs():
+            if isinstance(request, messages.ShuffleWith):
+                ours = committed.get(pack.pack_id)
+                meant = ours is not None and ours.shuffle_id == request.shuffle_id
+            else:
+                meant = getattr(request, "deck_id", None) == pack.pack_id
+            if meant:
+                mark = self._session.procedure.packs.mark_for_removal
+                mark(pack, vocabulary.RemovalReason.HOURS, "its hours are over by the machine's clock")
 
     # -- what follows from the state ------------------------------------------------------------
 

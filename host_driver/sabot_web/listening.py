@@ -19,6 +19,8 @@ LARGEST_HEAD = 16 * 1024
 MOST_CONNECTIONS = 200
 END_S = 3
 HEAD_S = 10.0
+KEEP_ALIVE_S = 20
+"""Of a connection without a request. More than the 5 s of httpx: the side that sends must close first."""
 
 
 def is_loopback(host: str) -> bool:
@@ -101,24 +103,38 @@ class ServerBeside(WebServer):
 class PromptProtocol(H11Protocol):
     """HTTP/1.1 in which a request's head comes soon: uvicorn alone waits for it without end.
 
-    Connections are bounded, so whoever opens many and sends nothing would keep every page out.
+    Connections are bounded, so whoever opens many and sends nothing would keep every page out. Only a head
+    has a deadline; a connection between two requests has uvicorn's own, so no request meets a closed door.
     """
+
+    _deadline: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """A peer has connected."""
         super().connection_made(transport)
-        self._look = self.loop.call_later(HEAD_S, self._end_if_idle)
+        self._await_head()
+
+    def data_received(self, data: bytes) -> None:
+        """Something of a request has come."""
+        super().data_received(data)
+        if self.cycle is None or self.cycle.response_complete:  # not yet a whole head
+            self._await_head()
+        else:
+            self._end_deadline()
 
     def connection_lost(self, exc: Exception | None) -> None:
         """The connection has ended."""
-        self._look.cancel()
+        self._end_deadline()
         super().connection_lost(exc)
 
-    def _end_if_idle(self) -> None:
-        if self.cycle is None or self.cycle.response_complete:
-            self.transport.close()
-        else:  # a request is being answered
-            self._look = self.loop.call_later(HEAD_S, self._end_if_idle)
+    def _await_head(self) -> None:
+        if self._deadline is None:
+            self._deadline = self.loop.call_later(HEAD_S, self.transport.close)
+
+    def _end_deadline(self) -> None:
+        if self._deadline is not None:
+            self._deadline.cancel()
+            self._deadline = None
 
 
 def server_config(app: Starlette, tls: dict[str, Any]) -> uvicorn.Config:
@@ -132,6 +148,7 @@ def server_config(app: Starlette, tls: dict[str, Any]) -> uvicorn.Config:
         ws="none",
         limit_concurrency=MOST_CONNECTIONS,
         h11_max_incomplete_event_size=LARGEST_HEAD,
+        timeout_keep_alive=KEEP_ALIVE_S,
         timeout_graceful_shutdown=END_S,
         **tls,
     )

@@ -1,5 +1,6 @@
 """Attacks on a table's web service: other sites in the same browser, wrong names, credentials, floods."""
 
+import http.client
 import json
 import re
 import socket
@@ -248,6 +249,39 @@ def test_connections_without_a_request_are_ended_and_pages_come_in_again(
     finally:
         for to in opened:
             to.close()
+
+
+def test_a_second_head_that_does_not_come_is_ended(
+    attacked: PageClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first request of a connection is whole, the second one never ends."""
+    at = attacked.table.address.removeprefix("http://")
+    request = f"GET /enter HTTP/1.1\r\nHost: {at}\r\n".encode()
+    with socket.create_connection(("127.0.0.1", int(at.rpartition(":")[2])), 20.0) as to:
+        to.sendall(request + b"\r\n")
+        assert to.recv(4096).startswith(b"HTTP/1.1 200 ")
+        monkeypatch.setattr(listening, "HEAD_S", 0.3)
+        to.sendall(request)
+        while to.recv(65536):
+            pass
+
+
+def test_a_busy_connection_is_not_ended_between_two_requests(
+    attacked: PageClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A connection was looked at every few seconds, and closed if it was not answering just then."""
+    monkeypatch.setattr(listening, "HEAD_S", 1.0)
+    at = attacked.table.address.removeprefix("http://")
+    kept = http.client.HTTPConnection(at, timeout=60.0)
+    kept.connect()
+    monkeypatch.setattr(kept, "auto_open", 0)  # a closed connection is an error
+    for _ in range(6):
+        kept.request("GET", "/enter")
+        answer = kept.getresponse()
+        answer.read()
+        assert answer.status == 200
+        time.sleep(0.25)
+    kept.close()
 
 
 def test_a_body_that_does_not_come_holds_nothing(
