@@ -88,6 +88,10 @@ class Bench:
         assert [each for each in told if isinstance(each, LostEvents)] == []
         return [each.n for each in told if isinstance(each, ReceivedEvent)]
 
+    def tells_all(self) -> bool:
+        """Whether every event of the device comes into the journal, in order; new ones may come meanwhile."""
+        return eventually(lambda: self.told() == list(range(1, self.device.end.events.last + 1)))
+
     def floor_called(self) -> list[int]:
         """What became of ``call_floor``, as the device tells."""
         told = [each.message for each in self.client.events(0, timeout=0) if isinstance(each, ReceivedEvent)]
