@@ -109,6 +109,7 @@ def test_events_that_a_failing_memory_did_not_save_are_not_called_missing(tmp_pa
     assert "CHANGED" not in said
 
 
+@pytest.mark.slow
 def test_an_archive_does_not_fill_the_disk(tmp_path: Path) -> None:
     """An archive of 300 KB unpacked to 300 MB in the temporary folder of who verified it, and so on."""
     bomb, twice = tmp_path / "bomb.zip", tmp_path / "twice.zip"

@@ -132,6 +132,7 @@ def test_a_changed_key_ends_the_sessions_it_proved() -> None:
     assert pair.device.owner_id() == HOST_ID
 
 
+@pytest.mark.slow
 def test_changing_the_device_key_does_not_strand_who_changes_it(tmp_path: Path) -> None:
     """The client went on with the old key: its next session failed, and no file had the new one."""
     keyring = Keyring(tmp_path / "keys")

@@ -86,6 +86,7 @@ def shown(client: Client) -> list[tuple[int, int]]:
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.needs("chips", "hands")
 def test_presence_clears_the_keys_and_lets_a_new_owner_in(client: Client, target: Target) -> None:
     before = client.identity
@@ -100,6 +101,7 @@ def test_presence_clears_the_keys_and_lets_a_new_owner_in(client: Client, target
         target.connect(key=old)
 
 
+@pytest.mark.slow
 @pytest.mark.needs("chips", "hands")
 def test_presence_mends_a_device_whose_memory_was_erased(client: Client, target: Target) -> None:
     serial = client.identity.serial
@@ -110,6 +112,7 @@ def test_presence_mends_a_device_whose_memory_was_erased(client: Client, target:
     assert eventually(lambda: shown(after) == [(KeyState.KEYS_DAMAGED, KeyState.UNPROVISIONED)])
 
 
+@pytest.mark.slow
 @pytest.mark.needs("chips", "hands", "crashes")
 def test_the_contact_is_read_after_repeated_crashes(client: Client, target: Target) -> None:
     client.close()
@@ -118,6 +121,7 @@ def test_the_contact_is_read_after_repeated_crashes(client: Client, target: Targ
     assert eventually(lambda: shown(after) == [(KeyState.KEYS_DAMAGED, KeyState.UNPROVISIONED)])
 
 
+@pytest.mark.slow
 @pytest.mark.needs("chips", "hands")
 def test_a_device_of_a_house_takes_no_key_without_its_statement(client: Client, target: Target) -> None:
     house = Ed25519PrivateKey.generate()

@@ -172,6 +172,7 @@ def test_service_sets_and_removes_keys(table: Table) -> None:
     client.ask(REGISTER, by=FLOOR)
 
 
+@pytest.mark.slow
 def test_a_new_device_key_does_not_strand_its_client(table: Table) -> None:
     client = table.client
     service = Credential(Role.SERVICE, os.urandom(32))
@@ -181,6 +182,7 @@ def test_a_new_device_key_does_not_strand_its_client(table: Table) -> None:
     assert client.status(60)
 
 
+@pytest.mark.slow
 def test_observers_have_a_key_of_their_own(target: Target, table: Table) -> None:
     key = os.urandom(32)
     table.client.set_observers_key(key)

@@ -23,6 +23,7 @@ from sabot_protocol.host.messages import CallFloor, ClockQuality, Locate, OpenRo
 # -- the write lock is held elsewhere -----------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_locked_journal_holds_up_neither_the_wire_nor_a_call(bench: Bench) -> None:
     """The session dropped twice in 12 s, and calls with 3 s took 7 s."""
     client = bench.client
@@ -51,6 +52,7 @@ def test_a_locked_journal_holds_up_neither_the_wire_nor_a_call(bench: Bench) -> 
     assert bench.floor_called() == [1], "the one that was not sent was not executed"
 
 
+@pytest.mark.slow
 def test_commands_wait_for_the_disk_in_order_and_queries_do_not(bench: Bench) -> None:
     client = bench.client
     with write_lock(bench.path):
@@ -153,6 +155,7 @@ def test_a_device_is_opened_while_its_journal_is_locked(bench: Bench) -> None:
     assert bench.client.status().clock == ClockQuality.SET
 
 
+@pytest.mark.slow
 def test_a_journal_that_hangs_holds_up_nothing(bench: Bench, mocker: MockerFixture) -> None:
     """As a disk does that does not return from a sync."""
     client, journal = bench.client, bench.client.journal

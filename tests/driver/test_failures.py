@@ -206,6 +206,7 @@ def test_a_swapped_device_is_recognised(tmp_path: Path) -> None:
     target.close()
 
 
+@pytest.mark.slow
 def test_a_device_swapped_under_a_running_client_is_not_obeyed(tmp_path: Path) -> None:
     target = Pty(tmp_path)
     client = target.connect()
@@ -261,6 +262,7 @@ def test_a_pulled_cable_is_said_and_found_again(tmp_path: Path) -> None:
     target.close()
 
 
+@pytest.mark.slow
 def test_who_has_an_answer_of_a_new_session_was_told_of_that_session(tmp_path: Path) -> None:
     """An answer overtook the notice ``up`` when the keeper's thread was late."""
     target = Pty(tmp_path)
@@ -326,6 +328,7 @@ def test_a_listener_that_fails_does_not_end_the_client(tmp_path: Path) -> None:
     target.close()
 
 
+@pytest.mark.slow
 def test_a_half_open_link_is_noticed(tmp_path: Path) -> None:
     """The other end is gone, and TCP does not know: no answer in time, then the silence ends the session."""
     rate = 20.0

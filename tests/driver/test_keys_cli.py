@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import pytest
 from tests.conformance.targets import Tcp
 from tests.driver.command import Sabot
 
@@ -9,6 +10,7 @@ from sabot_driver import Keyring
 from sabot_driver.keyring import read_person
 
 
+@pytest.mark.slow
 def test_people_are_given_keys_and_removed(sabot: Sabot, tmp_path: Path, home: Path) -> None:
     target = Tcp(tmp_path)
     device = ("--device", target.listener.url, "--simulator")
@@ -47,6 +49,7 @@ def test_a_device_and_its_observers_get_new_keys(sabot: Sabot, tmp_path: Path, h
     target.close()
 
 
+@pytest.mark.slow
 def test_the_floor_takes_a_device_from_a_host(sabot: Sabot, tmp_path: Path, home: Path) -> None:
     target = Tcp(tmp_path)
     device = ("--device", target.listener.url, "--simulator")

@@ -80,6 +80,7 @@ def serial_server(path: str) -> Iterator[str]:
         thread.join(10)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:set(Daemon|Name):DeprecationWarning")  # pyserial's own
 def test_a_device_server_by_rfc_2217(tmp_path: Path) -> None:
     target = Pty(tmp_path)

@@ -3,6 +3,7 @@
 import hmac
 from random import Random
 
+import pytest
 import scipy
 from cavp import CAVP  # of the portable tests
 
@@ -92,6 +93,7 @@ def test_the_slots_are_those_of_a_third_reading_of_the_page() -> None:
         assert [slots.draw(bound) for bound in range(1, cards + 1)] == expected == list(slots_of(shuffle))
 
 
+@pytest.mark.slow
 def test_the_cutoffs_follow_from_the_entropy_stated() -> None:
     """SP 800-90B, 4.4.1 and 4.4.2, with a false alarm in 2^20."""
     entropy = entropy_source.ENTROPY_MILLIBITS / 1000

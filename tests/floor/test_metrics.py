@@ -53,6 +53,7 @@ def _expressions(board: dict[str, list[dict[str, list[dict[str, str]]]]]) -> lis
     return [target["expr"] for panel in board["panels"] for target in panel["targets"]]
 
 
+@pytest.mark.slow
 def test_a_publisher_without_a_connection_tells_how_many_rows_wait_and_for_how_long(
     floor: RunningFloor, written: Callable[[str], WrittenTable], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -23,6 +23,7 @@ from sabot_simulators.micropython_device import MicroPythonDevice
 from sabot_simulators.python_device import PythonDevice
 
 
+@pytest.mark.slow
 def test_the_cutoffs_follow_from_the_entropy_stated_and_one_false_alarm_in_a_million() -> None:
     entropy = health.ENTROPY_MILLIBITS / 1000
     assert ceil(20 / entropy) + 1 == health.REPETITION_CUTOFF

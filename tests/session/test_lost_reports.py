@@ -95,6 +95,7 @@ def test_a_machine_whose_emptying_was_lost_is_fed_again() -> None:
     assert table.kinds() == [NeedKind.CUT]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("deck", [1, 2])
 def test_three_card_rounds_go_on_whatever_is_lost_of_a_shuffle(deck: int) -> None:
     loaded: list[Message] = [m.ShoeChanged(m.ShoeState.READY, deck, 0), m.ShufflerChanged(IDLE, 0)]

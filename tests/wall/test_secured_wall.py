@@ -6,6 +6,7 @@ import json
 import time
 from pathlib import Path
 
+import pytest
 from nats.aio.client import Client
 from tests.floor.secured_site import SITE, SecuredSite
 from tests.wall.floor_of_tables import beat_of, entry
@@ -37,6 +38,7 @@ async def _try(client: Client, subject: str) -> None:
     await client.flush()
 
 
+@pytest.mark.slow
 def test_a_walls_credential_is_enough_for_the_wall_and_for_nothing_else(tmp_path: Path) -> None:
     secured = SecuredSite(tmp_path)
 
