@@ -26,7 +26,7 @@ OFF_WEEK ?= 876960
 NATS_OLD ?= 2.12.8
 NATS_NEW ?= 2.15.1
 SESSION_HOURS ?= 1
-SERVED_HOURS ?= 8
+SERVED_HOURS ?= 12
 CUTS ?= 100
 BOARD_ROUNDS ?= 100
 ROUNDS ?= 1000
@@ -170,7 +170,7 @@ evidence-edits: $(VENV)/.test ## EDITS=10000 random edits of a real day's files:
 kill-serve: $(VENV)/.test ## a table's service killed KILLS=200 times with pages open: nothing lost, no act twice
 	$(BIN)/python -m tests.serve.kill_serve --kills $(KILLS)
 
-serve-memory: $(VENV)/.test ## SERVED_HOURS=8 emulated hours of a served table with 20 readers: memory must not grow
+serve-memory: $(VENV)/.test ## SERVED_HOURS=12 emulated hours of a served table with 20 readers: memory must not grow
 	$(BIN)/python -m tests.serve.memory_hours --hours $(SERVED_HOURS)
 
 pace: $(VENV)/.test ## six rounds on an emulated machine at real speed: touches and seconds of each
