@@ -1,19 +1,21 @@
 """Runs portable tests on MicroPython: ``micropython tests/portable/runner.py MODULE ...``.
 
-Each ``test_*`` function is one test; a line a test is printed: PASS or FAIL, module and name, and for a
-failure the traceback before it. Ends with the counts, as pytest does.
+Each ``test_*`` function is one test, and ``MODULE.TEST`` runs one alone. A line a test is printed: PASS or
+FAIL, module and name, and for a failure the traceback before it. Ends with the counts, as pytest does.
 """
 
 import gc
 import sys
 
 
-def run(modules: "list[str]") -> int:
-    """Run all tests of the modules; return how many failed."""
+def run(chosen: "list[str]") -> int:
+    """Run all tests of modules, or those that are named; return how many failed."""
     passed = failed = 0
-    for name in modules:
+    for each in chosen:
+        name, _, alone = each.partition(".")
         module = __import__(name)
-        for test in sorted([each for each in dir(module) if each.startswith("test_")]):
+        found = sorted([each for each in dir(module) if each.startswith("test_")])
+        for test in [alone] if alone else found:
             gc.collect()
             try:
                 getattr(module, test)()
