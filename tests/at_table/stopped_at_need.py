@@ -42,7 +42,6 @@ WAIT_S = 0.1
 LOOK_S = 0.01
 PATIENCE_S = 120.0
 ASK_S = 20.0
-SAVED_S = 1.2  # an emulated device writes its memory to the file twice a second
 
 HANDS, KEYLESS = "hands", "keyless"
 Plan = tuple[tuple[str, str, dict[str, Any]], ...]
@@ -153,7 +152,9 @@ def device(state: Path, port: int, *options: str, again: bool = False) -> Iterat
             time.sleep(LOOK_S)
         yield At(f"socket://127.0.0.1:{port}", control)
         if again:
-            time.sleep(SAVED_S)
+            hands = CardsOverSocket(control)
+            assert hands.ask("save") == "ok"
+            hands.close()
     finally:
         process.kill()
         process.join()

@@ -1,17 +1,11 @@
 """Program and device killed (-9) at needs: the next start says where the table is and what to do."""
 
-import json
-import os
-import signal
-import subprocess
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from tests.at_table.stopped_at_need import device, free_port
 from tests.at_table.terminal import Open
 from tests.conformance.targets import Tcp
-from tests.warm_start import WarmPopen
 
 pytestmark = pytest.mark.slow
 ENTER = "\r"
@@ -42,34 +36,19 @@ def test_the_program_is_killed_at_needs_and_the_next_start_goes_on(terminal: Ope
     target.close()
 
 
-@contextmanager
-def device(state: Path, port: int = 0) -> Iterator[tuple[str, "subprocess.Popen[str]"]]:
-    """An emulated device in a process of its own, whose memory is in a file; its URL and process."""
-    options = ["simulate", "--json", "--tcp", str(port), "--speed", "max", "--state", str(state)]
-    process = WarmPopen(options, stdout=subprocess.PIPE, text=True, env={**os.environ})
-    assert process.stdout is not None
-    try:
-        yield str(json.loads(process.stdout.readline())["url"]), process
-    finally:
-        process.send_signal(signal.SIGKILL)
-        process.wait(120)
-        process.stdout.close()
-
-
 def test_the_device_is_killed_in_a_round_and_the_screen_says_so_at_once(
     terminal: Open, tmp_path: Path
 ) -> None:
-    state = tmp_path / "device.state"
-    with device(state) as (url, process):
-        table = terminal("play", "--device", url, "--simulator", "--players", 1)
+    state, port = tmp_path / "device.state", free_port()
+    with device(state, port, again=True) as at:
+        table = terminal("play", "--device", at.url, "--simulator", "--players", 1)
         table.do(*OPENING, *BRING, *BRING)
         for back in ("RED", "BLUE"):
             table.do(*((words.format(back), ENTER) for words in PREPARE))
         table.do(("say which seats bet", ENTER), ("seats that bet", ENTER))
         table.see("DEALER: expose the hands")
-        process.send_signal(signal.SIGKILL)
-        table.see("the machine does not answer: check its cable and power")
-    with device(state, int(url.rpartition(":")[2])), table:
+    table.see("the machine does not answer: check its cable and power")
+    with device(state, port), table:
         table.see_all("the machine answers again; play goes on", "started again")
         table.press("q")
         assert table.end() == 0

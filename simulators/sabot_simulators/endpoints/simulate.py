@@ -120,7 +120,7 @@ def simulate(
     hands = None
     try:
         if control is not None:
-            hands = _control(control, served)
+            hands = _control(control, served, kept)
         urls = []
         if port is not None:
             try:
@@ -181,9 +181,9 @@ def _serve(served: DeviceServer, kept: "MemoryFile | None", seconds: float | Non
             served.call(kept.save)
 
 
-def _control(path: Path, served: DeviceServer) -> ControlSocket:
+def _control(path: Path, served: DeviceServer, kept: "MemoryFile | None") -> ControlSocket:
     try:
-        return ControlSocket(path, served)
+        return ControlSocket(path, served, None if kept is None else kept.save)
     except OSError as error:
         raise click.UsageError(f"--control {path}: {error.strerror or error}") from error
 
