@@ -126,7 +126,8 @@ SITUATIONS = [
     mini("simulated_round", plan=plan_of(("bets", "card_exposed", {"card": "4D"}))),
     mini("controller", rules="must-hit.toml"),
     # The machine stopped, or does not know a pack.
-    Situation("empty_machine", options=("--fault", "power_cut+300")),
+    # Before the first round: the cards of an open one are known only to the program that was killed.
+    Situation("empty_machine", options=("--fault", "power_cut+25")),
     Situation("purge", options=("--fault", "missing_card@shoe"), goes_on=False),
     Situation("inspect_path", options=("--fault", "missing_card@shoe"), goes_on=False),
     Situation("out_of_order", before=("service", "out-of-order"), goes_on=False),
