@@ -213,19 +213,20 @@ class Controller(Executor):
         jog_due = None
         if self.service.jogged >= 0:
             jog_due = self.service.jog_due_us()  # first, so that nothing delays the end of a jog
-        due = self.shuffler.step(now_us)
-        of_shoe = self.shoe.step(now_us)
+        shuffler_half, shoe_half = self.shuffler, self.shoe
+        due = shuffler_half.step(now_us)
+        of_shoe = shoe_half.step(now_us)
         if due is None or (of_shoe is not None and of_shoe < due):
             due = of_shoe
-        if self.shuffler.unreported or self.shoe.unreported or self._start_next_step():
+        if shuffler_half.unreported or shoe_half.unreported or self._start_next_step():
             self._report_changes()
-        if self.machine_commands.locating():
+        if self.machine_commands.locating_until_us is not None:
             due = sooner(due, self.machine_commands.locate_due_us())
         if self._coalesce_until_us is not None:
             due = sooner(due, self._end_coalescing(self._coalesce_until_us))
         if jog_due is not None:
             due = sooner(due, jog_due)
-        if due is not None and due < SOON_US and not self.idle():
+        if due is not None and due < SOON_US and (shuffler_half.state == shuffler.FEEDING or not self.idle()):
             return due  # cards move: the rest can wait, but not for a stack that nobody takes
         due = sooner(due, self.deck_commands.hours_due_us())
         if self.shuffler.unreported or self.shoe.unreported:
@@ -253,7 +254,7 @@ class Controller(Executor):
 
     def idle(self) -> bool:
         """Whether no motion runs and no jog is on; flash may be written only then."""
-        return self.shuffler.idle() and self.shoe.idle() and not self.service.jogging()
+        return self.shuffler.idle() and self.shoe.idle() and self.service.jogged < 0
 
     def paused(self) -> bool:
         """Whether no card moves now, possibly only between two cards: the board may collect garbage.

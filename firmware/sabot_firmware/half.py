@@ -126,7 +126,7 @@ class MachineHalf:
 
     def idle(self) -> bool:
         """Whether no motion of this half runs."""
-        return not self._scheduler.busy()
+        return not self._scheduler.motions
 
     def paused(self) -> bool:
         """Whether nothing of this half moves now: it is idle, or pauses between two cards."""

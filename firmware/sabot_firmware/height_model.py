@@ -58,11 +58,10 @@ class HeightModel:
         most = (self.card_um * OFF // 50 - self._uneven) // 2
         return abs(height_um - gap_um) <= most
 
-    def learn(self, below: int, height_um: int) -> None:
-        """Take over half of the difference between a measured packet and the model."""
+    def learn(self, below: int, gap_um: int, height_um: int) -> None:
+        """Take over half of the difference between a measured packet and the model's ``gap_um``."""
         if 0 < below < self.cards:
-            off = self._off_line(below)
-            gap_um = self.height_um * below // self.cards + off
+            off = gap_um - self.height_um * below // self.cards
             self._mark(below, off + (height_um - gap_um) // 2, self.cards // MARKS)
 
     def _mark(self, below: int, off: int, near: int) -> None:
@@ -98,7 +97,7 @@ class HeightModel:
         self._uneven += self._strays(odd)
         if not self.cards or abs(odd) <= self.card_um * ODD // 100:
             odd = 0
-        off = self._off_line(below)
+        off = self._off_line(below) if odd else 0
         self.cards += 1
         self.height_um = height_um
         self.card_um = height_um // self.cards

@@ -19,7 +19,7 @@ class MachineCommands:
 
     def __init__(self, controller: "Controller") -> None:
         self._controller = controller
-        self._locating_until_us: int | None = None
+        self.locating_until_us: int | None = None
         self.floor_called = False
 
     def stop(self) -> "Values":
@@ -63,23 +63,23 @@ class MachineCommands:
     def locate(self, seconds: int) -> "Values":
         """Blink and show a text for so many seconds, so that people find the machine."""
         controller = self._controller
-        self._locating_until_us = controller.after_us(seconds * 1000000)
+        self.locating_until_us = controller.after_us(seconds * 1000000)
         controller.report("located", seconds)
         controller.update_panel()
         return ()
 
     def locating(self) -> bool:
         """Whether the machine shows where it is."""
-        return self._locating_until_us is not None
+        return self.locating_until_us is not None
 
     def locate_due_us(self) -> int | None:
         """End the search display when its time is over; microseconds until then, None if it is not on."""
-        if self._locating_until_us is None:
+        if self.locating_until_us is None:
             return None
-        left = self._controller.left_us(self._locating_until_us)
+        left = self._controller.left_us(self.locating_until_us)
         if left > 0:
             return left
-        self._locating_until_us = None
+        self.locating_until_us = None
         self._controller.update_panel()
         return None
 

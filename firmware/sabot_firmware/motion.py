@@ -67,7 +67,7 @@ class Motion:
     """A generator that runs, with its wait."""
 
     def __init__(self, steps: "Steps", wait: Wait) -> None:
-        self._steps = steps
+        self.steps = steps
         self.wait = wait
         self.done = False
 
@@ -75,7 +75,7 @@ class Motion:
         """Run up to the first wait."""
         self.wait.now_us = now_us
         try:
-            next(self._steps)
+            next(self.steps)
         except StopIteration:
             self.done = True
 
@@ -85,7 +85,7 @@ class Motion:
         wait.now_us = now_us
         wait.at_us = at_us
         try:
-            self._steps.send(late)
+            self.steps.send(late)
         except StopIteration:
             self.done = True
 
@@ -94,26 +94,22 @@ class Scheduler:
     """Runs the motions of one half of the machine."""
 
     def __init__(self) -> None:
-        self._motions: list[Motion] = []
+        self.motions: list[Motion] = []  # those that run
         self._signalled = False
         self.now_us = 0
-
-    def busy(self) -> bool:
-        """Whether any motion runs."""
-        return bool(self._motions)
 
     def start(self, steps: "Steps", wait: Wait, now_us: int) -> Motion:
         """Start a motion, which runs up to its first wait at once."""
         self.now_us = now_us
         motion = Motion(steps, wait)
-        self._motions.append(motion)
+        self.motions.append(motion)
         motion.begin(now_us)
         self._after(now_us)
         return motion
 
     def stop_all(self) -> None:
         """Drop every motion. The caller stops the motors that they started."""
-        self._motions = []
+        self.motions = []
 
     def signal(self) -> None:
         """Resume the motions that wait for a signal, as soon as the calling motion waits again."""
@@ -129,12 +125,16 @@ class Scheduler:
         """Resume the motions that wait for this edge; return whether there was one."""
         taken = ended = False
         self.now_us = now_us
-        for motion in self._motions:
+        for motion in self.motions:
             wait = motion.wait
             if wait.sensor == sensor and wait.level == level and not motion.done:
-                motion.resume(now_us, at_us, False)
+                wait.now_us = now_us
+                wait.at_us = at_us
+                try:  # as ``Motion.resume`` does: every edge of a card comes here
+                    motion.steps.send(False)
+                except StopIteration:
+                    motion.done = ended = True
                 taken = True
-                ended = ended or motion.done
         if ended or self._signalled:
             self._after(now_us)
         return taken
@@ -142,10 +142,10 @@ class Scheduler:
     def step(self, now_us: int) -> int | None:
         """Resume motions whose window is over; microseconds until the next window ends, or None."""
         self.now_us = now_us
-        while self._motions:
+        while self.motions:
             soonest: int | None = None
             woken = False
-            for motion in self._motions:
+            for motion in self.motions:
                 wait = motion.wait
                 if not wait.timed or motion.done:
                     continue
@@ -164,10 +164,10 @@ class Scheduler:
         """Resume motions that were signalled, and remove those that ended."""
         while self._signalled:
             self._signalled = False
-            for motion in self._motions:
+            for motion in self.motions:
                 if motion.wait.signalled and not motion.done:
                     motion.resume(now_us, now_us, False)
-        for motion in self._motions:
+        for motion in self.motions:
             if motion.done:
-                self._motions = [each for each in self._motions if not each.done]
+                self.motions = [each for each in self.motions if not each.done]
                 return

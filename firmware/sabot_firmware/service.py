@@ -168,10 +168,6 @@ class Service:
             hardware.push(bool(amount))
         return ()
 
-    def jogging(self) -> bool:
-        """Whether a jog may still move something."""
-        return self.jogged >= 0
-
     def jog_due_us(self) -> int | None:
         """Stop a jogged part when its lease is over; microseconds until then, or None."""
         if self.jogged < 0:

@@ -210,7 +210,7 @@ class Shoe(MachineHalf):
 
     def idle(self) -> bool:
         """Whether no motion of this half runs; a dealt stack that waits to be taken counts as idle."""
-        return self.state == STACK_WAITING or not self._scheduler.busy()
+        return self.state == STACK_WAITING or not self._scheduler.motions
 
     def edge(self, sensor: int, level: int, at_us: int, now_us: int) -> None:
         """Handle an edge of a sensor of this half."""

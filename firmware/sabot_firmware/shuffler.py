@@ -211,7 +211,7 @@ class Shuffler(MachineHalf):
 
     def idle(self) -> bool:
         """Whether no motion of this half runs; a stack that waits for the shelf counts as idle."""
-        return self.state == HOLDING or not self._scheduler.busy()
+        return self.state == HOLDING or not self._scheduler.motions
 
     def edge(self, sensor: int, level: int, at_us: int, now_us: int) -> None:
         """Handle an edge of a sensor of this half."""
@@ -392,7 +392,7 @@ class Shuffler(MachineHalf):
                 return self.stop("chamber", "grip_mismatch", self.inserted)
             if self.placed is not None:
                 self.placed[self.inserted] = self.inserted - below  # as the height has just proved
-            stack.learn(below, hardware.height_um())
+            stack.learn(below, below_um, hardware.height_um())
             helped = late = False
             if hardware.level(INSERTION):
                 late = yield wait.edge(INSERTION, 0, IN_WINDOW_US)

@@ -186,7 +186,7 @@ def test_a_door_ends_a_jog_and_closing_it_does_not_begin_it_again() -> None:
     table.device.run_for(50_000)
     table.machine.open_door(hardware.SHUFFLER_DOOR)
     table.device.run_for(10_000)
-    assert not table.device.controller.service.jogging()
+    assert table.device.controller.service.jogged < 0
     table.machine.close_door(hardware.SHUFFLER_DOOR)
     table.device.run_for(10_000)
     assert table.refused("jog", PART["feed"], 1) == "wrong_role"  # there is nothing to renew

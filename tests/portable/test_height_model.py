@@ -46,7 +46,7 @@ def test_none_or_two_cards_are_not_one():
 
 def test_a_warped_card_lifts_what_lies_above_it():
     stack = built([300] * 20)
-    stack.learn(5, 1500)  # the packet it was laid on was measured before
+    stack.learn(5, stack.gap_um(5), 1500)  # the packet it was laid on was measured before
     stack.grown(5, 20 * 300 + 390)
     for below in (1, 3, 5):
         assert abs(stack.gap_um(below) - 300 * below) <= 15
@@ -60,11 +60,11 @@ def test_a_warped_card_lifts_what_lies_above_it():
 def test_what_is_measured_is_learnt():
     stack = built([300] * 20)
     before = abs(stack.gap_um(10) - 3060)
-    stack.learn(10, 3060)
+    stack.learn(10, stack.gap_um(10), 3060)
     assert abs(stack.gap_um(10) - 3060) < before
     assert abs(stack.gap_um(9) - 2700) <= 30
-    stack.learn(0, 50)
-    stack.learn(20, 6050)
+    stack.learn(0, stack.gap_um(0), 50)
+    stack.learn(20, stack.gap_um(20), 6050)
     assert stack.gap_um(0) == 0
     assert stack.gap_um(20) == 6000  # the ends are measured in another way
 
@@ -84,7 +84,7 @@ def test_too_many_warped_cards_are_refused_and_fewer_make_it_stricter():
 
 def test_a_new_stack_knows_nothing_of_the_last():
     stack = built([300] * 20 + [390])
-    stack.learn(10, 3100)
+    stack.learn(10, stack.gap_um(10), 3100)
     stack.reset(300)
     assert not any(stack._at)
     assert not any(stack._off)

@@ -17,6 +17,7 @@ REPETITION_CUTOFF = 81  # 1 + ceil(20 / 0.25)
 WINDOW = 1024  # samples of one adaptive proportion test, for a binary source
 PROPORTION_CUTOFF = 915  # 1 + the quantile of B(1024, 2^-0.25) at 1 - 2^-20
 START_UP = 2048  # samples looked at, and thrown away, before the first is used
+_SHIFTS = (7, 6, 5, 4, 3, 2, 1, 0)  # a byte's first sample is in its highest bit
 
 
 class EntropySource:
@@ -55,30 +56,36 @@ class EntropySource:
         data = bytearray(self._read(count))
         if len(data) != count:
             self._fail("the noise source gives less than it is asked for")
-        for byte in data:
-            for shift in range(7, -1, -1):
-                self._look(byte >> shift & 1)
+        self._look(data)
         lag = self._lags.look(data)
         if lag:
             self._fail("the noise source shows a pattern at lag %d" % lag)
         return data
 
-    def _look(self, sample: int) -> None:
-        if sample == self._last:
-            self._run += 1
-            if self._run >= REPETITION_CUTOFF:
-                self._fail("the noise source repeats itself")
-        else:
-            self._last, self._run = sample, 1
-        if self._seen == 0:
-            self._first, self._same = sample, 0
-        if sample == self._first:
-            self._same += 1
-            if self._same >= PROPORTION_CUTOFF:
-                self._fail("the noise source leans to one side")
-        self._seen += 1
-        if self._seen == WINDOW:
-            self._seen = 0
+    def _look(self, data: bytearray) -> None:
+        """Repetition count and adaptive proportion test, over all samples of these bytes."""
+        last, run, seen, first, same = self._last, self._run, self._seen, self._first, self._same
+        for byte in data:
+            for shift in _SHIFTS:
+                sample = byte >> shift & 1
+                if sample == last:
+                    run += 1
+                    if run >= REPETITION_CUTOFF:
+                        self._fail("the noise source repeats itself")
+                else:
+                    last = sample
+                    run = 1
+                if seen == 0:
+                    first = sample
+                    same = 0
+                if sample == first:
+                    same += 1
+                    if same >= PROPORTION_CUTOFF:
+                        self._fail("the noise source leans to one side")
+                seen += 1
+                if seen == WINDOW:
+                    seen = 0
+        self._last, self._run, self._seen, self._first, self._same = last, run, seen, first, same
 
     def _fail(self, why: str) -> None:
         self._works = False

@@ -30,7 +30,7 @@ class BlindStack(HeightModel):
         """Accept every height."""
         return True
 
-    def learn(self, below: int, height_um: int) -> None:
+    def learn(self, below: int, gap_um: int, height_um: int) -> None:
         """Ignore the height."""
 
 

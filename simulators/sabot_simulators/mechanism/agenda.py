@@ -1,7 +1,7 @@
 """Virtual time: what happens next, in microseconds, in the same order every time."""
 
-import heapq
 from collections.abc import Callable
+from heapq import heappop, heappush
 from itertools import count
 from typing import Any, TypeVar
 
@@ -24,11 +24,11 @@ class Agenda:
 
     def at(self, time_us: int, action: Callable[[T], None], argument: T) -> None:
         """Call ``action(argument)`` at a time, which must not lie in the past."""
-        heapq.heappush(self._queue, (time_us, next(self._order), action, argument))
+        heappush(self._queue, (time_us, next(self._order), action, argument))
 
     def after(self, wait_us: int, action: Callable[[T], None], argument: T) -> None:
         """Call ``action(argument)`` after a time."""
-        heapq.heappush(self._queue, (self.now_us + wait_us, next(self._order), action, argument))
+        heappush(self._queue, (self.now_us + wait_us, next(self._order), action, argument))
 
     def next_us(self) -> int | None:
         """When the next thing happens, or None."""
@@ -37,9 +37,8 @@ class Agenda:
     def advance(self, to_us: int) -> None:
         """Let everything happen up to and including a time."""
         queue = self._queue
-        pop = heapq.heappop
         while queue and queue[0][0] <= to_us:
-            self.now_us, _, action, argument = pop(queue)
+            self.now_us, _, action, argument = heappop(queue)
             action(argument)
         self.now_us = to_us
 
@@ -49,11 +48,10 @@ class Agenda:
         What nobody could notice needs no step of the firmware: this is the quick way through it.
         """
         queue = self._queue
-        pop = heapq.heappop
         self.noticed = False
         latest_us = NEVER_US if until_us is None else until_us
         while queue and queue[0][0] <= latest_us:
-            self.now_us, _, action, argument = pop(queue)
+            self.now_us, _, action, argument = heappop(queue)
             action(argument)
             if self.noticed:
                 latest_us = self.now_us  # what happens at the same time is noticed with it

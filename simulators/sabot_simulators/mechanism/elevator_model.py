@@ -132,7 +132,7 @@ class ElevatorModel:
     def _sent(self, order: int) -> None:
         if order == self._order:
             self.platform_um = self._to_um
-            if self._faults.strikes("lost_steps", "chamber", 1):
+            if self._faults.waiting and self._faults.strikes("lost_steps", "chamber", 1):
                 self.platform_um = self._to_um = max(self._to_um - machine_constants.CARD_THICKNESS_UM, 0)
             self._sensors.set(hardware.ELEVATOR_HOME, 0 if self.platform_um else 1)
             self._sensors.set(hardware.ELEVATOR, 1)
@@ -165,7 +165,7 @@ class ElevatorModel:
             return
         below, under_um = self._below_blades()
         cards = len(self.cards)
-        if cards and self._faults.strikes("grip_slip", "chamber", 1):
+        if self._faults.waiting and cards and self._faults.strikes("grip_slip", "chamber", 1):
             below = self._random.choice([n for n in (below - 1, below + 1) if 0 <= n <= cards])
             under_um = height_um(self.cards[cards - below :])
         self.closed = True

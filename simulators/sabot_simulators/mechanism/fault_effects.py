@@ -19,12 +19,14 @@ HAND_US = 30_000  # how soon a hand is there
 SOON_US = 100_000  # within about the time of a card
 BEND_UM = (100, machine_constants.CARD_THICKNESS_UM)
 
+CONTROLLER_KINDS = ("over_temperature", "brown_out", "power_cut", "stuck_noise", *BOARD_KINDS)
+OF_THE_CONTROLLER = tuple((kind, "controller") for kind in CONTROLLER_KINDS)
+
 # What a card that is drawn from a source may bring about, besides what happens to the card itself.
 WITH_A_CARD = {
-    "tray": (("motor_stall", "feed"), ("door_opened", "shuffler")),
-    "shoe": (("motor_stall", "deal"), ("door_opened", "shoe")),
+    "tray": (("motor_stall", "feed"), ("door_opened", "shuffler"), *OF_THE_CONTROLLER),
+    "shoe": (("motor_stall", "deal"), ("door_opened", "shoe"), *OF_THE_CONTROLLER),
 }
-CONTROLLER_KINDS = ("over_temperature", "brown_out", "power_cut", "stuck_noise", *BOARD_KINDS)
 CARD_KINDS = (
     "bent_card",
     "missing_card",
@@ -85,8 +87,7 @@ class FaultEffects:
     def card_drawn(self, source: str) -> None:
         """A card was drawn: what is due with it happens while it is on its way."""
         machine = self._machine
-        occasions = (*WITH_A_CARD[source], *((kind, "controller") for kind in CONTROLLER_KINDS))
-        for kind, place in occasions:
+        for kind, place in WITH_A_CARD[source]:
             fault = machine.faults.due_at(kind, place)
             if fault is not None:
                 machine.agenda.after(machine.random.randrange(SOON_US), self.happen, fault)

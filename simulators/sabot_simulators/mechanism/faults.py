@@ -197,34 +197,37 @@ class FaultPlan:
 
     def __init__(self, agenda: Agenda, random: Random) -> None:
         self.armed = False
-        """Whether any fault has ever been planned: where not, nobody need ask."""
+        """Whether any fault has ever been planned."""
         self.happened: list[FaultOccurrence] = []
         self.cards = {"tray": 0, "chamber": 0, "shoe": 0, "exit_tray": 0}
         """Cards drawn from the tray, come into the chamber, drawn from the shoe, landed in the exit tray."""
-        self._waiting: dict[tuple[str, str], list[PlannedFault]] = {}
+        self.waiting: dict[tuple[str, str], list[PlannedFault]] = {}
+        """Those that can still happen, by kind and place. No list in it is empty."""
         self._agenda = agenda
         self._random = random
 
     def add(self, fault: PlannedFault) -> None:
         """Plan one more."""
         self.armed = True
-        self._waiting.setdefault((fault.kind, fault.place), []).append(fault)
+        self.waiting.setdefault((fault.kind, fault.place), []).append(fault)
 
     def due(self, kind: str, place: str, card: int) -> PlannedFault | None:
         """The fault that this occasion, at the so-and-so-many-th card, brings about; it is used up then."""
-        waiting = self._waiting.get((kind, place), [])
+        waiting = self.waiting.get((kind, place), [])
         for fault in waiting:
             if fault.probability is not None:
                 if self._random.random() < fault.probability:
                     return fault
             elif fault.card is None or fault.card <= card:
                 waiting.remove(fault)
+                if not waiting:
+                    del self.waiting[kind, place]
                 return fault
         return None
 
     def due_at(self, kind: str, place: str, coming: int = 0) -> PlannedFault | None:
         """The same, at the card counted last at a place, or at one that is still coming."""
-        if not self._waiting.get((kind, place)):
+        if (kind, place) not in self.waiting:
             return None
         return self.due(kind, place, sum(self.cards[each] for each in COUNTED_AT[place]) + coming)
 
@@ -234,7 +237,7 @@ class FaultPlan:
 
     def strikes(self, kind: str, place: str, coming: int = 0, cards: tuple[PhysicalCard, ...] = ()) -> bool:
         """Whether a fault happens here and now, to these cards if to any."""
-        if not self.armed:
+        if (kind, place) not in self.waiting:
             return False
         fault = self.due_at(kind, place, coming)
         if fault is not None:

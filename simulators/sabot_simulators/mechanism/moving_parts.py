@@ -129,7 +129,7 @@ class MovingParts(Hardware):
             return
         if direction > 0 and roller != hardware.INSERT and self._vain[half]:
             self._vain[half] -= 1
-        if direction and roller == hardware.INSERT and self.faults.strikes("motor_stall", "insert", 1):
+        if roller == hardware.INSERT and direction and self.faults.strikes("motor_stall", "insert", 1):
             motor.stalled = True
         self._turn(roller, direction)
 
@@ -153,7 +153,9 @@ class MovingParts(Hardware):
 
     def travelled_um(self, roller: int) -> int:
         """What a roller's encoder says: 30 bits, which wrap."""
-        return self._rollers[roller].now_um(self.agenda.now_us) & ticks.MASK
+        motor = self._rollers[roller]
+        gone_um = motor.velocity_um_ms * (self.agenda.now_us - motor.since_us) // 1000
+        return motor.travelled_um + gone_um & ticks.MASK
 
     def elevate(self, position_um: int) -> None:
         """Send the platform somewhere; it takes whole steps."""
@@ -296,7 +298,7 @@ class MovingParts(Hardware):
         if not cards:
             return None
         faults = self.faults
-        if faults.strikes("misfeed", source, 1):
+        if faults.waiting and faults.strikes("misfeed", source, 1):
             self._vain[half] = MISFED_TURNS
         if self._vain[half]:
             return None
@@ -305,10 +307,10 @@ class MovingParts(Hardware):
         if card.bent and self.random.random() < BENT_SNAGS:
             body.stuck_at_um = STUCK_AT_UM[self.random.choice(ON_THE_WAY[source])]
             body.snagged = True
-        if faults.armed:
+        if faults.waiting:
             self._upset(body, source, cards)
         faults.cards[source] += len(body.cards)
-        if faults.armed:
+        if faults.waiting:
             self.effects.card_drawn(source)
         if not cards:
             self.sensors.set(hardware.SHOE if half else hardware.TRAY, 0)
@@ -351,7 +353,7 @@ class MovingParts(Hardware):
         self.sensors.set(hardware.EXIT_TRAY, 1)
         if len(self.exit_tray) >= self.capacity:
             self._look_at_exit_room()
-        if faults.armed:
+        if faults.waiting:
             self.effects.card_landed()
 
     def _look_at_exit_room(self) -> None:

@@ -5,6 +5,7 @@ from random import Random
 
 ONES = 0.53  # how likely a 1 is
 STAYS = 0.08  # how likely a bit is just the one before, sampled too early
+BELOW_IS_ONE = STAYS + ONES * (1 - STAYS)
 
 
 class RingOscillator:
@@ -22,12 +23,13 @@ class RingOscillator:
         if self.stuck:
             return (b"\xff" if self.bit else b"\x00") * count
         draw, bit, out = self._random.random, self.bit, bytearray(count)
+        stays, below_is_one = STAYS, BELOW_IS_ONE
         for at in range(count):
             byte = 0
             for _ in range(8):
                 chance = draw()
-                if chance >= STAYS:
-                    bit = 1 if chance < STAYS + ONES * (1 - STAYS) else 0
+                if chance >= stays:
+                    bit = 1 if chance < below_is_one else 0
                 byte = byte << 1 | bit
             out[at] = byte
         self.bit = bit

@@ -45,7 +45,7 @@ class SensorModel:
         if self._true[sensor] == level:
             return
         self._true[sensor] = level
-        if self._faults.armed and sensor in NAMES:
+        if self._faults.waiting and sensor in NAMES:
             self._meet_faults(sensor, level)
         if sensor in self._upset:
             self._read(sensor)
@@ -61,7 +61,7 @@ class SensorModel:
 
     def arrive(self, sensor: int, level: int, place: str) -> None:
         """A move has reached its switch, unless this is the moment from which the switch says nothing."""
-        if self._faults.strikes("missed_switch", place, 1):
+        if self._faults.waiting and self._faults.strikes("missed_switch", place, 1):
             self.freeze(sensor, 1 - level)
         self.set(sensor, level)
 

@@ -34,7 +34,8 @@ class Roller:
 
     def turn(self, direction: int, now_us: int) -> None:
         """Change its direction; a stalled one stands still all the same."""
-        self.travelled_um = self.now_um(now_us)
+        if self.velocity_um_ms:
+            self.travelled_um += self.velocity_um_ms * (now_us - self.since_us) // 1000
         self.since_us = now_us
         self.direction = direction
         self.velocity_um_ms = 0 if self.stalled else direction * self.speed_um_ms
@@ -60,6 +61,8 @@ class Course:
     """The point that leaves room for the next card."""
     stuck: int
     """The stretch on which it sticks, past the last one if nowhere."""
+    last: int
+    """The point at the end."""
     drag_percent: int
     """How fast it goes, of a roller's speed."""
     moves: dict[int, list[tuple[int, int, int]]] = field(default_factory=dict)
@@ -132,7 +135,8 @@ class Track:
         for body in self.bodies:
             if body.stretch < body.course.loose:
                 self._settle(body, now)
-        self.draw()
+        if first.velocity_um_ms > 0:
+            self.draw()
 
     def cards(self) -> list[PhysicalCard]:
         """All cards on the track, the foremost first."""
@@ -209,7 +213,8 @@ class Track:
         now = self._agenda.now_us
         if self.bodies:
             last = self.bodies[-1]
-            if last.lead_now(now) < last.length_um + machine_constants.GAP_UM:
+            lead = last.lead_um + last.speed_um_ms * (now - last.since_us) // 1000
+            if lead < last.length_um + machine_constants.GAP_UM:
                 return
         body = self._take()
         if body is not None:
@@ -230,15 +235,20 @@ class Track:
 
     def _whereabouts(self, body: CardGroup, now_us: int) -> tuple[int, int]:
         """On which stretch a body is by now, and where; a point it is about to reach it has not reached."""
-        points, stretch, lead = body.course.points, body.stretch, body.lead_um
-        if body.speed_um_ms > 0:
-            lead = min(body.lead_now(now_us), points[body.goal] - 1)
-            while points[stretch + 1] <= lead:
-                stretch += 1
-        elif body.speed_um_ms:
-            lead = max(body.lead_now(now_us), points[body.goal])
-            while points[stretch] > lead:
-                stretch -= 1
+        points, stretch, lead, speed = body.course.points, body.stretch, body.lead_um, body.speed_um_ms
+        if speed:
+            lead += speed * (now_us - body.since_us) // 1000
+            end = points[body.goal]
+            if speed > 0:
+                if lead >= end:
+                    lead = end - 1
+                while points[stretch + 1] <= lead:
+                    stretch += 1
+            else:
+                if lead < end:
+                    lead = end
+                while points[stretch] > lead:
+                    stretch -= 1
         return stretch, lead
 
     def _pull(self, course: Course, stretch: int) -> int:
@@ -301,7 +311,7 @@ class Track:
                 self._go(body, 0, 0, now)
             for sensor, change in course.edges[goal]:
                 self._cover(sensor, -change)
-        elif goal == len(course.points) - 1:
+        elif goal == course.last:
             body.due_us = NEVER
             self.bodies.remove(body)
             for sensor in course.covers[goal - 1]:
@@ -318,7 +328,7 @@ class Track:
                 self._go(body, goal, course.points[goal], now)
             for sensor, change in course.edges[goal]:
                 self._cover(sensor, change)
-            if goal == course.gap:
+            if goal == course.gap and self._first.velocity_um_ms > 0:
                 self.draw()
 
     def _cover(self, sensor: int, change: int) -> None:
@@ -365,5 +375,6 @@ class Track:
             bisect_right(points, loose_um - 1),
             points.index(gap_um) if gap_um in points else len(points),
             points.index(stuck_um) if stuck_um in points else len(points),
+            len(points) - 1,
             drag_percent,
         )
