@@ -62,7 +62,7 @@ class _Chip:
     """The cells, the supply and the faults of any chip."""
 
     def __init__(self, size: int, power: Power | None, fill: int) -> None:
-        self.cells = bytearray(bytes([fill]) * size)
+        self.cells: bytearray | memoryview = bytearray(bytes([fill]) * size)
         self.power = power or Power()
         self.writes = 0  # writes, programs and erases that were asked for
         self.reads = 0

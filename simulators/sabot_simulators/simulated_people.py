@@ -1,16 +1,22 @@
 """Simulated people at an emulated table: they feed the tray, take stacks, load a shoe and clear jams."""
 
+import json
+from itertools import islice
+
 from sabot_firmware import hardware, shoe, shuffler
 from sabot_simulators.mechanism.physical_cards import PhysicalCard, new_deck
 from sabot_simulators.shoe_loader import ShoeLoader
 
 A_MOMENT_US = 1000
 DECK_CARDS = 52
+ROUNDS_KNOWN = 4  # whose cards people still know after a restart
 FEEDS = ("shuffle", "shuffle_with")  # the deck is laid in before
 WATCHED_COMMANDS = (
     *FEEDS, "set_game", "register_deck", "load_shoe", "open_round", "simulate_round", "empty_machine",
 )  # fmt: skip
 """The commands that need something from the people at the table."""
+REMEMBERED = ("register_deck", "set_game", "open_round", "simulate_round", "load_shoe")
+"""The commands after which the people know something new."""
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -18,6 +24,33 @@ if TYPE_CHECKING:
 
     from sabot_protocol.codec import Value, Values
     from sabot_simulators.emulated_device import EmulatedDevice
+
+
+def _nothing() -> None:
+    """Nobody wants to know."""
+
+
+class PeoplesMemory:
+    """What people know of their table over a restart of the device's program."""
+
+    def __init__(self, backs: dict[int, int], cards: int, hands: dict[int, list[list[str]]]) -> None:
+        self.backs, self.cards, self.hands = backs, cards, hands
+
+    def to_json(self, most: int) -> bytes:
+        """At most so many bytes; the cards of the oldest rounds are left out if they do not fit."""
+        hands = dict(self.hands)
+        while True:
+            text = json.dumps({"decks": self.backs, "cards": self.cards, "hands": hands}).encode("ascii")
+            if len(text) <= most:
+                return text
+            del hands[min(hands)]
+
+    @staticmethod
+    def from_json(text: bytes) -> "PeoplesMemory":
+        """What ``to_json`` made."""
+        known = json.loads(text)
+        backs = {int(deck_id): back for deck_id, back in known["decks"].items()}
+        return PeoplesMemory(backs, known["cards"], {int(key): each for key, each in known["hands"].items()})
 
 
 class SimulatedPeople:
@@ -38,6 +71,8 @@ class SimulatedPeople:
 
         Burnt cards are those of round 0."""
         self.shoe = ShoeLoader()
+        self.on_change: Callable[[], None] = _nothing
+        """Called when the people know something new."""
         self._away = False
 
     def leave(self, away: bool) -> None:
@@ -54,20 +89,17 @@ class SimulatedPeople:
         """
         self.shoe.cut_from_top, self.shoe.cover_above = from_top, cover_above
 
-    @property
-    def cards_of_a_deck(self) -> int:
-        """What a deck, or batch, of the game has."""
-        return self._cards
+    def memory(self) -> PeoplesMemory:
+        """What the people know now."""
+        newest = dict(islice(reversed(self.hands.items()), ROUNDS_KNOWN))
+        return PeoplesMemory(self._backs, self._cards, newest)
 
-    def decks(self) -> dict[int, int]:
-        """The decks that the people know: back by deck id."""
-        return dict(self._backs)
-
-    def hold_decks(self, backs: dict[int, int], cards: int) -> None:
+    def remember(self, known: PeoplesMemory) -> None:
         """Begin with these decks in the hands, in a new deck's order; the machine holds none of them."""
-        self._backs, self._cards = dict(backs), cards
+        self._backs, self._cards = dict(known.backs), known.cards
+        self.hands.update(known.hands)
         random = self._device.machine.random
-        self._new = {deck_id: new_deck(back, random, cards) for deck_id, back in backs.items()}
+        self._new = {deck_id: new_deck(back, random, known.cards) for deck_id, back in known.backs.items()}
 
     def before_command(self, name: str, values: "Values") -> bool:
         """Prepare what a command needs, such as cards in the tray; whether anything was done."""
@@ -135,6 +167,8 @@ class SimulatedPeople:
             self.hands[0] = []
         elif name == "empty_machine" and machine.exit_tray:  # left there when the power went
             self._soon(self._take_left, 0)
+        if name in REMEMBERED:
+            self.on_change()
 
     def event_reported(self, name: str, values: "tuple[Value, ...]") -> None:
         """React to an event, after the reaction time of the settings."""
@@ -168,6 +202,7 @@ class SimulatedPeople:
         if waiting == shoe.STACK_WAITING and taken:
             seen = [card.name for card in taken if card.number >= 0]
             self.hands.setdefault(self._round, []).append(seen)
+            self.on_change()
         if not taken:
             self._soon(self._take, waiting)
 

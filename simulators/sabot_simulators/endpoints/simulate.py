@@ -23,7 +23,7 @@ from sabot_simulators.mechanism.faults import KINDS
 if TYPE_CHECKING:
     from sabot_simulators.saved_memory import MemoryFile
 
-SAVE_S = 0.5
+WAIT_S = 0.5
 BOARDS = ("rp2040",)
 """Kinds of firmware that are a whole board."""
 
@@ -139,13 +139,11 @@ def simulate(
             for url in urls:
                 words = f"[bold yellow]SIMULATOR[/bold yellow]  {serial} at {url}"
                 output.tell("serving", words, url=url, serial=serial)
-            _serve(served, kept, seconds)
+            _wait(seconds)
     finally:
         if hands is not None:
             hands.close()
         served.close()
-        if kept is not None:
-            kept.save()
         device.close()
     return 0
 
@@ -158,7 +156,7 @@ def _memory(path: Path, device: EmulatedDevice) -> "MemoryFile":
     check_writable(path)
     kept = MemoryFile(path, device)
     try:
-        kept.load()  # kept.loaded says whether there was a file
+        kept.open()  # kept.loaded says whether there was a file
     except BadMemoryFile as error:
         raise click.UsageError(f"--state {error}") from error
     return kept
@@ -171,14 +169,11 @@ def _renew(device: EmulatedDevice) -> None:
     device.renew_memory_id()
 
 
-def _serve(served: DeviceServer, kept: "MemoryFile | None", seconds: float | None) -> None:
-    """Wait for the end, and save the memory meanwhile: it outlives a program that is killed."""
+def _wait(seconds: float | None) -> None:
+    """Wait for the end: Ctrl-C, or so many seconds."""
     ends = None if seconds is None else time.monotonic() + seconds
     while ends is None or time.monotonic() < ends:
-        left = SAVE_S if ends is None else min(SAVE_S, max(ends - time.monotonic(), 0))
-        threading.Event().wait(left)
-        if kept is not None:
-            served.call(kept.save)
+        threading.Event().wait(WAIT_S if ends is None else min(WAIT_S, max(ends - time.monotonic(), 0)))
 
 
 def _control(path: Path, served: DeviceServer, kept: "MemoryFile | None") -> ControlSocket:
