@@ -35,6 +35,8 @@ class HostedDevice(SimulatedHost, PythonDevice):
     ) -> None:
         self.machine = machine
         self._make_keys()
+        self._on_grid = False  # at the last exchange
+        self._wire_dues: tuple[int | None, int | None] = (None, None)  # of both ends, since then
         self.host = self._new_host(SERIAL)
         super().__init__(machine, draw, memory, chip, log)
         self._connect()
@@ -92,22 +94,45 @@ class HostedDevice(SimulatedHost, PythonDevice):
         now = self._now_ms()
         self.end.tick(now)
         self.end.update_contact(self.machine.contact())
+        if self._wire_has_work(now):
+            self._exchange(now)
+            self._wire_dues = self.host.deadline(), self.port.deadline()
+        for deadline in self._wire_dues:
+            if deadline is not None:
+                wait = ticks.diff(deadline, now) * 1000 - self.machine.agenda.now_us % 1000
+                wait = wait if wait > 0 else 1000
+                due = wait if due is None or wait < due else due
+        return due
+
+    def _wire_has_work(self, now: int) -> bool:
+        """Whether an end of the wire may have something to do now. Most steps only move cards."""
+        for deadline in self._wire_dues:
+            if deadline is not None and ticks.diff(now, deadline) >= 0:
+                return True
+        on_grid = self.controller.on_grid()
+        if on_grid != self._on_grid:
+            self._on_grid = on_grid
+            return True
+        port = self.port
+        return port.link is None or self.host.has_pending_output() or port.has_work(now)
+
+    def _exchange(self, now: int) -> None:
+        """Let bytes go both ways until neither end has more to say."""
+        host_silent = port_silent = False  # an end that was silent stays so until it receives something
         while True:
-            out = self.host.poll(now)
+            out = b"" if host_silent else self.host.poll(now)
+            host_silent = not out
             if out:
                 self.port.receive(self._carry(out), now)
-            back = self.port.poll(now)
+                port_silent = False
+            back = b"" if port_silent else self.port.poll(now)
+            port_silent = not (back or self.end.checking())
             if back:
                 self.host.receive(self._carry(back), now)
+                host_silent = False
             if not out and not back:
                 break
         for each in self.host.take_notifications():
             self.happened.append(each)
             if isinstance(each, EventReceived):
                 self.host.acknowledge(each.boot_id, each.n)
-        for deadline in (self.host.deadline(), self.port.deadline()):
-            if deadline is not None:
-                wait = ticks.diff(deadline, now) * 1000 - self.machine.agenda.now_us % 1000
-                wait = wait if wait > 0 else 1000
-                due = wait if due is None or wait < due else due
-        return due

@@ -104,16 +104,18 @@ def test_start_up_and_both_health_tests():
 
 
 def test_a_run_of_one_less_than_the_cutoff_passes():
-    for run, passes in ((REPETITION_CUTOFF - 1, True), (REPETITION_CUTOFF, False)):
-        before = START_UP - run
-        bits = "".join([f"{byte:08b}" for byte in Bits().read(START_UP // 8)])
-        bits = bits[: before - 1] + "0" + "1" * run
-        data = bytes([int(bits[at : at + 8], 2) for at in range(0, START_UP, 8)])
-        noise = EntropySource(lambda count, data=data: data[:count])
-        if passes:
-            noise.start()
-        else:
-            assert "repeats" in refuses(noise.start)
+    noise_bits = "".join([f"{byte:08b}" for byte in Bits().read(START_UP // 8)])
+    for after in range(9):  # samples behind the run: it may end anywhere in a byte
+        for run, passes in ((REPETITION_CUTOFF - 1, True), (REPETITION_CUTOFF, False)):
+            for sample, other in (("1", "0"), ("0", "1")):
+                before = START_UP - run - after - 1
+                bits = noise_bits[:before] + other + sample * run + other * after
+                data = bytes([int(bits[at : at + 8], 2) for at in range(0, START_UP, 8)])
+                noise = EntropySource(lambda count, data=data: data[:count])
+                if passes:
+                    noise.start()
+                else:
+                    assert "repeats" in refuses(noise.start)
 
 
 def test_a_source_that_leans_is_found_although_it_never_stands_still():

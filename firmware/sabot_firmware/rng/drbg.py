@@ -37,6 +37,8 @@ class HmacDrbg:
         for index in range(_SIZE):
             self._key[index] = 0
             self._value[index] = 1
+            self._inner_pad[_SIZE + index] = 0x36  # no key is as long as a block
+            self._outer_pad[_SIZE + index] = 0x5C
         self._update((entropy, nonce, personal))
         self._requests = 1
 
@@ -103,9 +105,6 @@ class HmacDrbg:
         for index in range(_SIZE):
             inner[index] = key[index] ^ 0x36
             outer[index] = key[index] ^ 0x5C
-        for index in range(_SIZE, _BLOCK):
-            inner[index] = 0x36
-            outer[index] = 0x5C
 
     def _hmac(self, data: bytearray) -> bytes:
         inner = sha256(self._inner_pad)

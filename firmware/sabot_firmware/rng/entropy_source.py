@@ -17,7 +17,6 @@ REPETITION_CUTOFF = 81  # 1 + ceil(20 / 0.25)
 WINDOW = 1024  # samples of one adaptive proportion test, for a binary source
 PROPORTION_CUTOFF = 915  # 1 + the quantile of B(1024, 2^-0.25) at 1 - 2^-20
 START_UP = 2048  # samples looked at, and thrown away, before the first is used
-_SHIFTS = (7, 6, 5, 4, 3, 2, 1, 0)  # a byte's first sample is in its highest bit
 
 
 class EntropySource:
@@ -63,28 +62,36 @@ class EntropySource:
         return data
 
     def _look(self, data: bytearray) -> None:
-        """Repetition count and adaptive proportion test, over all samples of these bytes."""
+        """Run the repetition count and the adaptive proportion test over these samples, a byte at a time."""
         last, run, seen, first, same = self._last, self._run, self._seen, self._first, self._same
         for byte in data:
-            for shift in _SHIFTS:
-                sample = byte >> shift & 1
-                if sample == last:
-                    run += 1
+            if byte == 0xFF * last:
+                run += 8
+            else:
+                if run + 7 >= REPETITION_CUTOFF:  # the first samples may still reach it
+                    at = 7
+                    while byte >> at & 1 == last:
+                        run += 1
+                        at -= 1
                     if run >= REPETITION_CUTOFF:
-                        self._fail("the noise source repeats itself")
-                else:
-                    last = sample
-                    run = 1
-                if seen == 0:
-                    first = sample
-                    same = 0
-                if sample == first:
-                    same += 1
-                    if same >= PROPORTION_CUTOFF:
-                        self._fail("the noise source leans to one side")
-                seen += 1
-                if seen == WINDOW:
-                    seen = 0
+                        break
+                last = byte & 1
+                run = 1
+                while run < 8 and byte >> run & 1 == last:
+                    run += 1
+            if run >= REPETITION_CUTOFF:
+                break
+            if seen == 0:
+                first = byte >> 7
+                same = 0
+            same += lag_test.ONES[byte] if first else 8 - lag_test.ONES[byte]
+            if same >= PROPORTION_CUTOFF:
+                self._fail("the noise source leans to one side")
+            seen += 8
+            if seen == WINDOW:
+                seen = 0
+        if run >= REPETITION_CUTOFF:
+            self._fail("the noise source repeats itself")
         self._last, self._run, self._seen, self._first, self._same = last, run, seen, first, same
 
     def _fail(self, why: str) -> None:

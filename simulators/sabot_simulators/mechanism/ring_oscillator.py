@@ -5,6 +5,7 @@ from random import Random
 
 ONES = 0.53  # how likely a 1 is
 STAYS = 0.08  # how likely a bit is just the one before, sampled too early
+_ZERO = ord("0")
 BELOW_IS_ONE = STAYS + ONES * (1 - STAYS)
 
 
@@ -22,15 +23,11 @@ class RingOscillator:
         """So many bytes of raw bits, the first in the highest bit."""
         if self.stuck:
             return (b"\xff" if self.bit else b"\x00") * count
-        draw, bit, out = self._random.random, self.bit, bytearray(count)
-        stays, below_is_one = STAYS, BELOW_IS_ONE
-        for at in range(count):
-            byte = 0
-            for _ in range(8):
-                chance = draw()
-                if chance >= stays:
-                    bit = 1 if chance < below_is_one else 0
-                byte = byte << 1 | bit
-            out[at] = byte
+        draw, bit, digits = self._random.random, self.bit, bytearray()
+        for _ in range(8 * count):
+            chance = draw()
+            if chance >= STAYS:
+                bit = 1 if chance < BELOW_IS_ONE else 0
+            digits.append(_ZERO + bit)
         self.bit = bit
-        return bytes(out)
+        return int(digits, 2).to_bytes(count, "big") if count else b""
