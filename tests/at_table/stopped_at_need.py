@@ -135,11 +135,8 @@ def _device(state: Path, port: int, control: Path, options: tuple[str, ...]) -> 
 
 
 @contextmanager
-def device(state: Path, port: int, *options: str, again: bool = False) -> Iterator[At]:
-    """An emulated device, whose memory is in a file. It is killed at the end.
-
-    `again` says that it will be started again, so that its memory has to be in the file before.
-    """
+def device(state: Path, port: int, *options: str) -> Iterator[At]:
+    """An emulated device, whose memory is in a file. It is killed at the end."""
     folder = tempfile.mkdtemp()  # a socket's path must be short
     control = Path(folder) / "control"
     process = FORKS.Process(target=_device, args=(state, port, control, options), daemon=True)
@@ -151,10 +148,6 @@ def device(state: Path, port: int, *options: str, again: bool = False) -> Iterat
                 break
             time.sleep(LOOK_S)
         yield At(f"socket://127.0.0.1:{port}", control)
-        if again:
-            hands = CardsOverSocket(control)
-            assert hands.ask("save") == "ok"
-            hands.close()
     finally:
         process.kill()
         process.join()

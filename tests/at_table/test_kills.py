@@ -40,7 +40,7 @@ def test_the_device_is_killed_in_a_round_and_the_screen_says_so_at_once(
     terminal: Open, tmp_path: Path
 ) -> None:
     state, port = tmp_path / "device.state", free_port()
-    with device(state, port, again=True) as at:
+    with device(state, port) as at:
         table = terminal("play", "--device", at.url, "--simulator", "--players", 1)
         table.do(*OPENING, *BRING, *BRING)
         for back in ("RED", "BLUE"):

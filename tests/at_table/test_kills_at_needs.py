@@ -169,7 +169,7 @@ def test_the_device_is_killed_at_a_need_and_the_next_start_says_what_to_do(
     home: Path, sabot: Sabot, next_start: NextStart, tmp_path: Path, situation: Situation
 ) -> None:
     state, port = tmp_path / "device.state", free_port()
-    with device(state, port, *situation.options, again=True) as at:
+    with device(state, port, *situation.options) as at:
         if situation.before:
             assert sabot(*situation.before, "--device", at.url, "--simulator").code == 0
         held = program_at(home, at, situation.kind, situation.rules, situation.plan)

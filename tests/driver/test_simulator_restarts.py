@@ -39,7 +39,7 @@ def test_a_seeded_simulator_that_starts_anew_is_played_again(sabot: Sabot) -> No
 def test_an_audit_tells_two_lives_of_a_memory_apart(sabot: Sabot, tmp_path: Path) -> None:
     lines = tmp_path / "lines.json"
     for rounds in (2, 5):
-        # at a speed that leaves time to ask for reveals: with "max" the next deck may always be waiting already
+        # a speed that leaves time to ask for reveals: with "max" the next deck may always wait already
         with simulated("--pty", "--seed", "7", "--speed", "100") as url:
             ran = sabot("play", "--device", url, "--simulator", "--rounds", rounds, "--players", 2, "--json")
             assert ran.code == 0, ran.out

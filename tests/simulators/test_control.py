@@ -81,24 +81,6 @@ def test_what_is_no_act_is_refused_and_does_nothing(path: Path, device: Emulated
     at.close()
 
 
-def test_memory_is_in_its_file_when_a_save_is_answered(tmp_path: Path, device: EmulatedDevice) -> None:
-    """A device that is killed then starts again with that memory."""
-    saved: list[str] = []
-    served = DeviceServer(device)
-    with_file = ControlSocket(tmp_path / "with", served, lambda: saved.append("memory"))
-    without = ControlSocket(tmp_path / "without", served)
-    at = At(tmp_path / "with")
-    assert "save" in at.ask("help")
-    assert (at.ask("save"), saved) == ("ok", ["memory"])
-    at.close()
-    at = At(tmp_path / "without")
-    assert at.ask("save") == "no: the memory is in no file; give --state"
-    at.close()
-    for each in (with_file, without):
-        each.close()
-    served.close()
-
-
 def test_clients_and_lines_are_bounded(path: Path) -> None:
     ats = [At(path) for _ in range(MOST_CLIENTS)]
     for at in ats:

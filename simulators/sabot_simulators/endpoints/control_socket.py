@@ -10,7 +10,6 @@ or ``no`` and why. A line begins with what is acted upon, then what is done:
     cards ROUND                 what people saw of a round: ``ok KS,9H,2D 4S,4H,TD`` (burnt cards: round 0)
     dealer away|back            the emulated dealer does nothing at the machine until back
     take                        what lies in the exit tray is taken
-    save                        the memory is written to its file (``--state``) before the answer
     help                        what there is, in one line
 
 Other acts are added by another word in ``ACTS``. Clients and lines are bounded: at most MOST_CLIENTS, lines
@@ -34,7 +33,6 @@ MOST_CLIENTS = 4
 MOST_LINE = 200
 JOIN_S = 10.0
 DOORS = {"shuffler": hardware.SHUFFLER_DOOR, "shoe": hardware.SHOE_DOOR}
-SAVE = "save"
 BUTTONS = {"left": hardware.LEFT_BUTTON, "right": hardware.RIGHT_BUTTON}
 
 
@@ -108,7 +106,7 @@ def act(device: EmulatedDevice, line: str) -> str:
     """Carry out one line; the answer's line."""
     words = line.split()
     if words == ["help"]:
-        return "ok " + "; ".join([*(usage for usage, _ in ACTS.values()), SAVE])
+        return "ok " + "; ".join(usage for usage, _ in ACTS.values())
     if not words or words[0] not in ACTS:
         return "no such act; 'help' lists them"
     usage, do = ACTS[words[0]]
@@ -135,16 +133,14 @@ def _remove_stale(path: Path) -> None:
 class ControlSocket:
     """A Unix socket, readable and writable by its owner only, and the thread that serves it."""
 
-    def __init__(self, path: Path, served: DeviceServer, save: "Callable[[], None] | None" = None) -> None:
+    def __init__(self, path: Path, served: DeviceServer) -> None:
         """OSError if something is at the path already, or the socket cannot be made.
-
-        ``save`` writes the device's memory to its file, if it has one.
 
         A socket that a killed simulator left, at which nobody listens, is replaced.
         """
         self._path = path
         _remove_stale(path)
-        self._served, self._save = served, save
+        self._served = served
         self._listening = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         before = os.umask(0o177)  # never open to others, not even for a moment
         try:
@@ -188,18 +184,6 @@ class ControlSocket:
         self._selector.close()
         self._listening.close()
 
-    def _carry_out(self, line: str) -> str:
-        """Carry out a line; on the device's thread."""
-        if line.split() != [SAVE]:
-            return act(self._served.device, line)
-        if self._save is None:
-            return "no: the memory is in no file; give --state"
-        try:
-            self._save()
-        except OSError as error:
-            return f"no: {error}"
-        return "ok"
-
     def _accept(self) -> None:
         try:
             client, _ = self._listening.accept()
@@ -232,7 +216,7 @@ class ControlSocket:
             return
         for line in lines:
             text = line.decode(errors="replace")
-            answer = self._served.call(partial(self._carry_out, text))
+            answer = self._served.call(partial(act, self._served.device, text))
             try:
                 client.sendall(answer.encode() + b"\n")
             except OSError:  # it does not read, or is gone

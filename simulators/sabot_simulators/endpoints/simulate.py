@@ -120,7 +120,7 @@ def simulate(
     hands = None
     try:
         if control is not None:
-            hands = _control(control, served, kept)
+            hands = _control(control, served)
         urls = []
         if port is not None:
             try:
@@ -176,9 +176,9 @@ def _wait(seconds: float | None) -> None:
         threading.Event().wait(WAIT_S if ends is None else min(WAIT_S, max(ends - time.monotonic(), 0)))
 
 
-def _control(path: Path, served: DeviceServer, kept: "MemoryFile | None") -> ControlSocket:
+def _control(path: Path, served: DeviceServer) -> ControlSocket:
     try:
-        return ControlSocket(path, served, None if kept is None else kept.save)
+        return ControlSocket(path, served)
     except OSError as error:
         raise click.UsageError(f"--control {path}: {error.strerror or error}") from error
 
