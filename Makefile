@@ -3,8 +3,8 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 CORES := $(shell getconf _NPROCESSORS_ONLN)
-# Two workers a core: many tests wait for a device or a program half of their time.
-WORKERS ?= $(shell expr 2 \* $(CORES))
+# Three workers a core: half of the tests' time is waiting for devices, programs and time-outs.
+WORKERS ?= $(shell expr 3 \* $(CORES))
 PYTEST := $(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup
 SWEEPS ?= full
 SECONDS ?= 60
@@ -81,7 +81,7 @@ demo: $(VENV)/.play ## what the wire survives: lost answers, a pulled cable, a p
 	@$(BIN)/python -m sabot_simulators.wire_demo
 	@$(BIN)/python -m sabot_simulators.machine_demo
 
-# Quick tests do not wait: one worker a core, since each worker takes 7 s to find the tests.
+# Quick tests do not wait: one worker a core, since each worker takes 3 s to find the tests.
 check: ## for each edit: ruff, mypy and the quick tests of every package
 	@$(MAKE) --no-print-directory -j2 lint tests WORKERS=$(CORES) TESTS="-m 'not slow'"
 
