@@ -62,7 +62,7 @@ floor: $(VENV)/.test ## a site: NODES=1 or 3 NATS servers, twelve emulated table
 floor-chaos: $(VENV)/.test ## CHAOS=50 seeded runs on three servers: kills, power cuts, full disks; archive = journals? KIND=flip_bit alone
 	$(BIN)/python -m sabot_simulators.floor.chaos --runs $(CHAOS) $(if $(KIND),--kind $(KIND))
 
-floor-tables: $(VENV)/.test ## FLOOR_TABLES=150 emulated tables at real time for FLOOR_SECONDS=900: publish to commit, processor, memory, flushes
+floor-tables: $(VENV)/.test ## FLOOR_TABLES=150 emulated tables at real time for FLOOR_SECONDS=900: publish to commit, processor, memory; "150 200" until p99 passes 1 s
 	$(BIN)/python -m sabot_simulators.floor.real_time --tables $(FLOOR_TABLES) --seconds $(FLOOR_SECONDS)
 
 floor-replay: $(VENV)/.test ## replayed journals at rising rates; then one table that was off 7 days, 300 that were off one hour

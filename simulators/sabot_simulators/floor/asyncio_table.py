@@ -36,7 +36,7 @@ from sabot_floor.tasks import end_tasks
 from sabot_protocol.host.message_base import Command
 from sabot_protocol.host.messages import Role
 from sabot_session.acts import Act
-from sabot_session.needs import Need
+from sabot_session.needs import Need, NeedKind
 from sabot_session.outcomes import ActDone, Answered, DeviceCommand, Failed
 from sabot_session.record import SqliteRecord
 from sabot_session.record_opening import join_chains
@@ -195,8 +195,13 @@ class AsyncioSession:
 class AsyncioTable:
     """One table that is played and published while `run` runs."""
 
-    def __init__(self, folder: Path, settings: TableSettings, query: str, pace_s: float) -> None:
-        """``query`` is that of the device's URL; ``pace_s`` lies between two acts of people."""
+    def __init__(
+        self, folder: Path, settings: TableSettings, query: str, pace_s: float, round_s: float = 0.0
+    ) -> None:
+        """``query`` is that of the device's URL; ``pace_s`` lies between two acts of people.
+
+        Bets close no sooner than ``round_s`` after those of the round before, as players take their time.
+        """
         serial = f"{settings.table.upper().replace('-', ''):0<8}"[:8]
         self.name = settings.table
         self.journal_path = folder / f"{settings.table}.db"
@@ -204,6 +209,7 @@ class AsyncioTable:
         self._url = f"sim://{settings.table}?serial={serial}&{query}"
         self._settings = settings
         self._pace_s = pace_s
+        self._round_s = round_s
         self.plays = asyncio.Event()
         """Set when the device is connected and people are there."""
 
@@ -254,9 +260,28 @@ class AsyncioTable:
             method=DealingMethod.AUTOMATED_SHOE, cut_shoe=people.cut_shoe,
         )  # fmt: skip
         await asyncio.sleep(random.random() * self._pace_s)
+        pace = RoundPace(self._round_s)
         while True:
-            await asyncio.to_thread(_meet, staff)
+            met = await asyncio.to_thread(_meet, staff, pace.leave())
+            pace.met(met)
             await asyncio.sleep(self._pace_s)
+
+
+class RoundPace:
+    """How often bets close at one table. The first time is anywhere in a round, so that tables differ."""
+
+    def __init__(self, round_s: float) -> None:
+        self._round_s = round_s
+        self._due = time.monotonic() + random.random() * round_s
+
+    def leave(self) -> frozenset[NeedKind]:
+        """The needs that people leave alone now: bets, until they are due."""
+        return frozenset({NeedKind.BETS}) if time.monotonic() < self._due else frozenset()
+
+    def met(self, need: Need | None) -> None:
+        """People have met a need."""
+        if need is not None and need.kind is NeedKind.BETS:
+            self._due = time.monotonic() + self._round_s
 
 
 async def _until_one_ends(*parts: Coroutine[Any, Any, Any]) -> None:
@@ -278,9 +303,10 @@ async def _published(publisher: TablePublisher) -> None:
                 await asyncio.sleep(0.1)
 
 
-def _meet(staff: SimulatedStaff) -> None:
+def _meet(staff: SimulatedStaff, leave: frozenset[NeedKind]) -> Need | None:
     with contextlib.suppress(SabotError):  # such as a need that changed at this moment: they look again
-        staff.meet_one()
+        return staff.meet_one(leave)
+    return None
 
 
 async def _give_keys(client: aio.AsyncClient) -> bytes:

@@ -17,7 +17,7 @@ import tempfile
 import time
 from collections.abc import Awaitable, Callable, Coroutine
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from nats.aio.client import Client
 
@@ -36,6 +36,7 @@ from sabot_simulators.floor.programs import WallProgram, server_words, start_sab
 from sabot_simulators.floor.servers import Site
 from sabot_simulators.floor.shifted_clocks import shifted_clocks, with_shift
 from sabot_simulators.floor.small_disk import SmallDisk, can_mount
+from sabot_simulators.floor.table_files import EVERY_ROW, TableFiles
 from sabot_simulators.floor.written_table import WrittenTable
 
 SITE = "chaos"
@@ -399,28 +400,17 @@ async def _closing(publisher: TablePublisher) -> None:
         publisher.close()
 
 
-class TableFiles(Protocol):
-    """A table whose files can be read."""
+def compare(table: TableFiles, archive: Path, up_to: int = EVERY_ROW) -> list[str]:
+    """Journal and record against the archive, row by row, with nothing of ours; what differs.
 
-    @property
-    def name(self) -> str:
-        """The table."""
-
-    @property
-    def journal_path(self) -> Path:
-        """Its journal."""
-
-    @property
-    def record_path(self) -> Path:
-        """Its record."""
-
-
-def compare(table: TableFiles, archive: Path) -> list[str]:
-    """Journal and record against the archive, row by row, with nothing of ours; what differs."""
+    ``up_to`` is the newest row of each file that counts.
+    """
     with sqlite3.connect(table.record_path) as db:
-        record = db.execute("SELECT number, lower(hex(hash)), body FROM rows ORDER BY number").fetchall()
+        query = "SELECT number, lower(hex(hash)), body FROM rows WHERE number <= ? ORDER BY number"
+        record = db.execute(query, (up_to,)).fetchall()
     with sqlite3.connect(table.journal_path) as db:
-        links = db.execute("SELECT link, lower(hex(hash)) FROM chain ORDER BY link").fetchall()
+        query = "SELECT link, lower(hex(hash)) FROM chain WHERE link <= ? ORDER BY link"
+        links = db.execute(query, (up_to,)).fetchall()
     query = (
         "SELECT rows.n, rows.hash, body FROM rows JOIN sources ON sources.id = source_id "
         "WHERE table_name = ? AND chain = ? ORDER BY rows.n"

@@ -18,6 +18,7 @@ from sabot_floor.archive import Archive
 from sabot_floor.archive_store import ArchiveStore
 from sabot_floor.connection import Servers, connect, end, put
 from sabot_floor.names import SiteNames
+from sabot_floor.payloads import MOST_ROWS
 from sabot_floor.publisher import TablePublisher
 from sabot_floor.streams import StreamSettings, set_up
 from sabot_floor.tasks import end_tasks
@@ -82,7 +83,8 @@ async def bare_rate(servers: Servers, settings: StreamSettings) -> str:
         count += 1
     await end(client)
     rate = count / (time.monotonic() - begun)
-    return f"- bare publish: {rate:,.0f} messages of {BARE_BYTES:,} bytes a second, acknowledged one by one"
+    told = f"- bare publish: {rate:,.0f} messages of {BARE_BYTES:,} bytes a second, acknowledged one by one"
+    return f"{told}; {rate * MOST_ROWS:,.0f} rows a second if each is full"
 
 
 async def _closing(publisher: TablePublisher) -> None:

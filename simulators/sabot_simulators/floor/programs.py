@@ -9,10 +9,14 @@ import urllib.error
 import urllib.request
 from pathlib import Path
 
+from sabot_driver.user_files import UserFiles
+from sabot_serve.service_client import ServiceClient
+from sabot_serve.service_file import find_service
 from sabot_simulators.floor.servers import Site, free_port
 
 END_S = 20.0
 LONG_S = 120.0
+ASK_S = 60.0
 
 
 def server_words(site: Site) -> list[str]:
@@ -57,6 +61,7 @@ class WallProgram:
     def __init__(self, folder: Path, site: str, servers: Site) -> None:
         """Start it; the archive must be there."""
         self._port = free_port()
+        self._home, self._site = UserFiles(folder / "home"), site
         words = ("--archive", str(folder / "archive.db"), "--port", "0", "--demonstration")
         metrics = ("--metrics-port", str(self._port))
         self._process = start_sabot(
@@ -86,6 +91,13 @@ class WallProgram:
                 return f"the wall hears {', '.join(sorted(heard)) or 'no table'}"
             time.sleep(0.1)
         return ""
+
+    def client(self) -> ServiceClient:
+        """Asks it what its pages ask."""
+        found = find_service(self._home.table_folder(f"floor-{self._site}"))
+        if found is None:
+            raise RuntimeError("the wall does not serve")
+        return ServiceClient(found, ASK_S)
 
     def kill(self) -> None:
         """Kill it without a chance to write."""

@@ -31,6 +31,8 @@ from sabot_simulators.floor.measured_archive import MeasuredArchive
 from sabot_simulators.floor.process_figures import used
 from sabot_simulators.floor.programs import WallProgram
 from sabot_simulators.floor.servers import Site
+from sabot_simulators.floor.shown_on_wall import wrong_on_wall
+from sabot_simulators.floor.table_files import EVERY_ROW
 from sabot_simulators.floor.written_table import WrittenTable
 
 SITE = "replay"
@@ -111,6 +113,11 @@ class _Step:
     since_us: int
     until_us: int
 
+    @property
+    def kept_up(self) -> bool:
+        """Whether fewer rows than those of one second waited at its end."""
+        return self.drained_s is not None and self.behind < self.rate
+
 
 class ReplayedFloor:
     """Servers, archive, wall and written tables of one run."""
@@ -124,6 +131,7 @@ class ReplayedFloor:
         begun = time.monotonic()
         for each in self._tables:
             each.write(rows // 2, AT_ONCE)
+        self._up_to = EVERY_ROW
         self._total = sum(each.rows() for each in self._tables)
         took = time.monotonic() - begun
         self.lines.append(f"- {tables} tables, {self._total:,} rows, written before in {took:.0f} s")
@@ -148,6 +156,9 @@ class ReplayedFloor:
             share = (after.processor_s - before.processor_s) / took * 100
             self.lines.append(f"- servers, archive, wall and publishers: {share:.0f} % of a core meanwhile")
             self.lines.append(f"{await bare_rate(servers, settings)} (after)")
+            self.wrong += [
+                wrong for each in self._tables for wrong in compare(each, archive.path, self._up_to)
+            ] or wrong_on_wall(wall.client(), self._tables, self._up_to)
         for each in steps:
             drained = "not drained" if each.drained_s is None else f"drained after {each.drained_s:.1f} s"
             late = f"{each.behind:,} rows behind at the end, {drained}"
@@ -155,7 +166,9 @@ class ReplayedFloor:
             self.lines.append(f"{rate}; publish → commit {archive.spread(each.since_us, each.until_us)}")
         if not rates:
             self.lines.append(f"- publish → commit {archive.spread(0, time.time_ns() // 1000)}")
-            self.wrong += [wrong for each in self._tables for wrong in compare(each, archive.path)]
+        else:
+            kept = [each.rate for each in steps if each.kept_up]
+            self.lines.append(f"- the archive kept up with {max(kept, default=0):,.0f} rows a second")
         for table in self._tables:
             table.close()
 
@@ -174,6 +187,7 @@ class ReplayedFloor:
             for rate in rates:
                 found.append(await self._step(pace, archive, rate, seconds))
                 if found[-1].drained_s is None:
+                    self.wrong.append(f"rows of {rate:,} a second did not come within {STILL_S:.0f} s")
                     break
         finally:
             await end_tasks(tasks)
@@ -185,7 +199,8 @@ class ReplayedFloor:
         await asyncio.sleep(seconds)
         took = time.monotonic() - begun
         pace.set(0)
-        wanted = pace.rows() * 2 * len(self._tables)
+        self._up_to = pace.rows()
+        wanted = self._up_to * 2 * len(self._tables)
         there = _archived(archive)
         until_us, ended = time.time_ns() // 1000, time.monotonic()
         done = await _grown(archive, wanted)
@@ -258,6 +273,8 @@ def main() -> None:
         )
         asyncio.run(floor.run(rates, chosen.seconds))
     sys.stdout.write("\n".join([*floor.lines, *(f"- WRONG: {each}" for each in floor.wrong)]) + "\n")
+    if not floor.wrong:
+        sys.stdout.write("- every published row is in the archive once, and on the wall once\n")
     sys.exit(1 if floor.wrong else 0)
 
 

@@ -27,9 +27,17 @@ class TableProcess:
     """Such a process, for who starts it."""
 
     def __init__(
-        self, folder: Path, site: str, urls: Sequence[str], names: Sequence[str], query: str, pace_s: float
+        self,
+        folder: Path,
+        site: str,
+        urls: Sequence[str],
+        names: Sequence[str],
+        query: str,
+        pace_s: float,
+        round_s: float,
     ) -> None:
         words = ["--site", site, "--folder", str(folder), "--query", query, "--pace", str(pace_s)]
+        words += ["--round", str(round_s)]
         words += [word for url in urls for word in ("--server", url)]
         program = [sys.executable, "-m", __name__, *words, *names]
         with (folder / f"{names[0]}.log").open("ab") as out:
@@ -92,6 +100,7 @@ def main() -> None:
     options.add_argument("--server", action="append", required=True)
     options.add_argument("--query", default="speed=1")
     options.add_argument("--pace", type=float, default=1.5)
+    options.add_argument("--round", type=float, default=0.0, dest="round_s")
     options.add_argument("names", nargs="+")
     chosen = options.parse_args()
     logging.basicConfig(level=logging.WARNING)
@@ -99,7 +108,11 @@ def main() -> None:
     servers = Servers(tuple(chosen.server))
     tables = [
         AsyncioTable(
-            chosen.folder / name, TableSettings(chosen.site, name, "1", servers), chosen.query, chosen.pace
+            chosen.folder / name,
+            TableSettings(chosen.site, name, "1", servers),
+            chosen.query,
+            chosen.pace,
+            chosen.round_s,
         )
         for name in chosen.names
     ]
