@@ -85,6 +85,10 @@ class JournalLinks:
         found = self._all("SELECT link, hash FROM chain ORDER BY link DESC LIMIT 1")
         return (int(found[0][0]), bytes(found[0][1])) if found else (0, first_hash(OF))
 
+    def version(self) -> int:
+        """A number that is another one after any other connection has written."""
+        return int(self._all("PRAGMA data_version")[0][0])
+
     def hash_of(self, link: int) -> bytes | None:
         """The hash of a link; None if it is not there."""
         found = self._all("SELECT hash FROM chain WHERE link = ?", link)

@@ -146,9 +146,7 @@ class ChainPublisher:
             self._wake.clear()
             rows = await asyncio.to_thread(self.source.rows, after, MOST_ROWS)
             if not rows:
-                with contextlib.suppress(TimeoutError):
-                    async with asyncio.timeout(POLL_S):
-                        await self._wake.wait()
+                await self._change()
                 continue
             fitting = fit(rows)
             message = RowMessage(
@@ -166,6 +164,16 @@ class ChainPublisher:
             after = fitting[-1].n
             self.published = max(self.published, after)
             pauses.reset()
+
+    async def _change(self) -> None:
+        """Wait until there may be a new row, or the archive asks for old ones. A look at a file is cheap."""
+        while True:
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(POLL_S):
+                    await self._wake.wait()
+            if self._asked is not None or self.source.changed():
+                return
+            self._wake.clear()
 
     async def _place(self, client: Client, claim: int) -> tuple[int, int]:
         """The sequence of the subject's newest message, and the newest row that need not be published."""

@@ -49,6 +49,9 @@ class RawRows(Protocol):
     def archived(self, n: int) -> None:
         """Rows up to this one are in the archive."""
 
+    def version(self) -> int:
+        """Another number than before if the file was written."""
+
     def close(self) -> None:
         """Close the file."""
 
@@ -95,6 +98,10 @@ class JournalRows:
         if newest > 1:
             self._read_up_to(newest - 1)
 
+    def version(self) -> int:
+        """Another number than before if the file was written."""
+        return self._links.version()
+
     def close(self) -> None:
         """Close the file."""
         self._links.close()
@@ -129,6 +136,10 @@ class RecordRows:
     def archived(self, n: int) -> None:
         """A record is never pruned."""
 
+    def version(self) -> int:
+        """Another number than before if the file was written."""
+        return self._record.version()
+
     def close(self) -> None:
         """Close the file."""
         self._record.close()
@@ -142,6 +153,7 @@ class RowSource:
         self.source = source
         self._raw = raw
         self._lock = threading.Lock()
+        self._version: int | None = None
 
     def begins(self) -> Begins:
         """The place before its first row."""
@@ -159,6 +171,19 @@ class RowSource:
         with self._lock:
             n, hash = self._raw.newest()
         return ChainHead(source=self.source, n=n, hash=hash, count=n)
+
+    def changed(self) -> bool:
+        """Whether the file was written since the last call; the first call says so. It does not wait.
+
+        While another thread reads, the answer is yes.
+        """
+        if not self._lock.acquire(blocking=False):
+            return True
+        try:
+            before, self._version = self._version, self._raw.version()
+            return self._version != before
+        finally:
+            self._lock.release()
 
     def archived(self, n: int) -> None:
         """The archive has committed every row up to this one."""

@@ -195,6 +195,11 @@ class RecordReader:
         found = self._one("SELECT number, hash FROM rows ORDER BY number DESC LIMIT 1")
         return (0, first_hash(OF)) if found is None else (int(found[0]), bytes(found[1] or b""))
 
+    def version(self) -> int:
+        """A number that is another one after any other connection has written."""
+        found = self._one("PRAGMA data_version")
+        return 0 if found is None else int(found[0])
+
     def round_rows(self, round_id: int) -> Sequence[NumberedRow]:
         """All rows of one round, oldest first."""
         return self._rows("SELECT number, body FROM rows WHERE round_id = ? ORDER BY number", round_id)

@@ -221,3 +221,21 @@ def test_a_house_policy_keeps_a_tables_rows_at_the_table(mocker: MockerFixture, 
     with pytest.raises(NothingMayLeave, match="the house policy 'pit-2' lets nothing leave the table"):
         publish_table(settings, client, tmp_path / "r.db", rules, parse_policy(STRICT, rules), state)
     assert not client.mock_calls
+
+
+@pytest.mark.parametrize("level", [FloorLevel.ALL, FloorLevel.MACHINE])
+def test_a_source_tells_whether_its_file_was_written(
+    written: Callable[[str], WrittenTable], level: FloorLevel
+) -> None:
+    table = written("t01")
+    table.write(3)
+    for source in table.sources(level):
+        source.rows(0, 256)
+        assert (source.changed(), source.changed()) == (True, False)
+        table.write(1)
+        assert (source.changed(), source.changed()) == (True, False)
+        with source._lock:
+            assert source.changed()  # another thread reads: it may be so
+        source.head()
+        assert not source.changed()
+        source.close()

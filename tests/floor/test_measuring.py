@@ -16,7 +16,6 @@ from sabot_floor.connection import TableSettings
 from sabot_floor.tasks import end_tasks
 from sabot_session.needs import Need, NeedKind
 from sabot_session.rows import Actor, Authentication, Json, Row, SavedSession
-from sabot_simulators.floor import asyncio_table
 from sabot_simulators.floor.asyncio_table import AsyncioTable, RoundPace
 from sabot_simulators.floor.chaos import compare
 from sabot_simulators.floor.measured_archive import MeasuringStore, Spread
@@ -146,7 +145,7 @@ def _need(kind: NeedKind) -> Need:
 
 def test_bets_close_no_sooner_than_the_rounds_pace(monkeypatch: pytest.MonkeyPatch) -> None:
     now = 100.0
-    monkeypatch.setattr(asyncio_table.time, "monotonic", lambda: now)
+    monkeypatch.setattr("sabot_simulators.floor.asyncio_table.time.monotonic", lambda: now)
     pace = RoundPace(60.0)
     now += 60.0
     assert pace.leave() == frozenset()

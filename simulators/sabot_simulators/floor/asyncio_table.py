@@ -48,7 +48,7 @@ from sabot_table.rule_texts import DealingMethod
 from sabot_table.ruleset import load
 from sabot_table.wager_acceptance import every_wager
 
-TICK_S = 0.25
+TICK_S = 1.0  # the session's times are whole seconds
 ASK_S = 20.0
 START_S = 300.0
 KEY_SIZE = 32
