@@ -158,13 +158,14 @@ class Controller(Executor):
         """Handle a change of a sensor's level. After the edges of one moment the caller calls ``step``."""
         self.now_us = now_us
         whose = SENSOR_HALVES[sensor]
+        shuffler_half, shoe_half = self.shuffler, self.shoe
         if whose & 1:
-            self.shuffler.edge(sensor, level, at_us, now_us)
+            shuffler_half.edge(sensor, level, at_us, now_us)
         if whose & 2:
-            self.shoe.edge(sensor, level, at_us, now_us)
+            shoe_half.edge(sensor, level, at_us, now_us)
         if not whose:
             self._handle_input(sensor, level)
-        elif not self.shuffler.unreported and not self.shoe.unreported:
+        elif not shuffler_half.unreported and not shoe_half.unreported:
             return  # automatic steps follow with ``step``
         self.process_changes()
 

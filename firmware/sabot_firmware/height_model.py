@@ -44,10 +44,14 @@ class HeightModel:
         high, marks, off = self.cards, self._at, self._off
         for mark in range(self._marks):
             at = marks[mark]
-            if low <= at <= below:
-                low, low_um = at, off[mark]
-            if below <= at <= high:
-                high, high_um = at, off[mark]
+            if at < below:
+                if at >= low:
+                    low, low_um = at, off[mark]
+            elif at > below:
+                if at <= high:
+                    high, high_um = at, off[mark]
+            else:
+                return off[mark]
         return low_um if high == low else low_um + (high_um - low_um) * (below - low) // (high - low)
 
     def fits(self, gap_um: int, height_um: int) -> bool:
@@ -106,7 +110,8 @@ class HeightModel:
             at = marks[mark]
             if at > below:
                 at = marks[mark] = at + 1
-                offs[mark] += odd * 2 // 3  # the rest may be measurement error
+                if odd:
+                    offs[mark] += odd * 2 // 3  # the rest may be measurement error
             if odd:
                 offs[mark] -= odd * at // self.cards  # the line itself was lifted
         if odd and below + 1 < self.cards:

@@ -147,7 +147,7 @@ class Scheduler:
             woken = False
             for motion in self.motions:
                 wait = motion.wait
-                if not wait.timed or motion.done:
+                if not wait.timed:
                     continue
                 due = ((wait.until_us - now_us + HALF) & MASK) - HALF
                 if due <= 0:

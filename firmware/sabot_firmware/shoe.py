@@ -61,6 +61,8 @@ SERVICE = 11
 OUT_OF_ORDER = 12
 BLOCKED = 14
 
+_STEPS = steps_of("ShoeState", SHOE_STEPS)
+
 PUSHER_WINDOW_US = machine_constants.PUSHER_US + SWITCH_MARGIN_US
 EXIT_WINDOW_US = roller_window_us(machine_constants.EXIT_UM)
 PURGE_WINDOW_US = roller_window_us(
@@ -98,7 +100,7 @@ class Shoe(MachineHalf):
             SHOE_DOOR,
             clear_levels("shoe"),
             HalfStates(STARTING, EMPTY, JAMMED, DOOR_OPEN, SERVICE, OUT_OF_ORDER, UNPROVED),
-            steps_of("ShoeState", SHOE_STEPS),
+            _STEPS,
         )
         self._paced = paced
         # False only in the self-test at power-up. Before any later self-test people may have taken cards out
@@ -112,7 +114,8 @@ class Shoe(MachineHalf):
         # a card may stick in the path until another card has passed the exit.
         self.cleared = False
         self.deal_permille = 1000  # average time of a card past the exit, against the nominal one
-        self.faces = bytearray(machine_constants.BATCH_CAPACITY)  # as read at the exit, until the next deck
+        self.faces = bytearray(b"\xff" * machine_constants.BATCH_CAPACITY)  # as read, until the next deck
+        self.dealt = 0  # cards counted at the exit since it was loaded, without cover cards
         self._reset(0, NOTHING, 0)
 
     def _reset(self, deck_id: int, back: int, cards: int) -> None:
@@ -124,7 +127,6 @@ class Shoe(MachineHalf):
         self.claimed = False
         self._purging = False  # this ejection is a purge
         self._drawn = False  # the shoe's sensor became free, and the last card has not come to the exit
-        self.dealt = 0  # cards counted at the exit since it was loaded, without cover cards
         self.in_tray = 0  # how many of them lie in the exit tray
         self.stack = 0  # cards of the stack dealt last, also after it was taken
         self.cover_seen = False
@@ -132,8 +134,9 @@ class Shoe(MachineHalf):
         self.ran_out = False  # dealing stopped because the shoe is empty
         self._open_faces = False  # laid in by hand, dealt card by card: a cover card or a face is no fault
         self._after = READY  # the state after the dealt stack was taken
-        for at in range(len(self.faces)):
+        for at in range(min(self.dealt, len(self.faces))):  # no others were read
             self.faces[at] = 255
+        self.dealt = 0
 
     # -- called by the controller ---------------------------------------------------------------
 

@@ -66,6 +66,8 @@ SERVICE = 7
 OUT_OF_ORDER = 8
 UNPROVED = 10
 
+_STEPS = steps_of("ShufflerState", SHUFFLER_STEPS)
+
 MAX_RETRIES = 3
 BACK_UP_US = 20000
 NUDGE_US = 10000  # less than the gap: the card behind is not touched
@@ -128,7 +130,7 @@ class Shuffler(MachineHalf):
             SHUFFLER_DOOR,
             clear_levels("shuffler"),
             HalfStates(STARTING, IDLE, JAMMED, DOOR_OPEN, SERVICE, OUT_OF_ORDER, UNPROVED),
-            steps_of("ShufflerState", SHUFFLER_STEPS),
+            _STEPS,
         )
         self._slots: Slots | None = None
         self._feed_wait = Wait()

@@ -78,8 +78,11 @@ class LossyHostDevice(HostedDevice):
         return data + data if chance < LOST + DAMAGED + REPEATED else data
 
     def _step(self) -> int | None:
+        answers = len(self.happened)
         due = super()._step()
-        new, self.happened = self.happened, []
+        if len(self.happened) == answers:
+            return due
+        new, self.happened = self.happened[answers:], self.happened[:answers]
         for each in new:
             if isinstance(each, SessionDown):
                 self._connect()

@@ -4,7 +4,6 @@ from dataclasses import dataclass
 
 from sabot_firmware.controller import Controller
 from sabot_firmware.half import MachineHalf
-from sabot_protocol.codec import enum_number
 
 
 @dataclass(frozen=True)
@@ -77,4 +76,4 @@ def view_of(controller: Controller) -> View:
 
 
 def _fault(half: MachineHalf) -> int:
-    return enum_number("Fault", half.jam.cause) if half.jam is not None else 0
+    return half.jam.fault() if half.jam is not None else 0

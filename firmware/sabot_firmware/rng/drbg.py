@@ -39,6 +39,7 @@ class HmacDrbg:
             self._value[index] = 1
             self._inner_pad[_SIZE + index] = 0x36  # no key is as long as a block
             self._outer_pad[_SIZE + index] = 0x5C
+        self._pads()
         self._update((entropy, nonce, personal))
         self._requests = 1
 
@@ -58,7 +59,6 @@ class HmacDrbg:
         if additional:
             self._update((additional,))
         out = bytearray(count)
-        self._pads()
         at = 0
         while at < count:
             self._value[:] = self._hmac(self._value)
@@ -86,7 +86,6 @@ class HmacDrbg:
             if part:
                 provided = True
         for mark in (_ZERO, _ONE):
-            self._pads()
             inner = sha256(self._inner_pad)
             inner.update(self._value)
             inner.update(mark)
@@ -100,7 +99,7 @@ class HmacDrbg:
                 return
 
     def _pads(self) -> None:
-        """Set HMAC's pads for the present key."""
+        """Set HMAC's pads for a new key."""
         key, inner, outer = self._key, self._inner_pad, self._outer_pad
         for index in range(_SIZE):
             inner[index] = key[index] ^ 0x36

@@ -114,9 +114,9 @@ class ElevatorModel:
 
     def _move(self, to_um: int) -> None:
         now = self._agenda.now_us
-        self.platform_um = self._now_um()
+        at_um = self.platform_um = self._now_um()
         self._to_um, self._began_us = to_um, now
-        self._arrives_us = now + travel_us(to_um - self.platform_um)
+        self._arrives_us = now + travel_us(to_um - at_um)
         self._order += 1
         if to_um:
             self._sensors.set(hardware.ELEVATOR_HOME, 0)

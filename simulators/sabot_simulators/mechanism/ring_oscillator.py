@@ -5,7 +5,8 @@ from random import Random
 
 ONES = 0.53  # how likely a 1 is
 STAYS = 0.08  # how likely a bit is just the one before, sampled too early
-_ZERO = ord("0")
+_STAYED = 2  # beside the bits 0 and 1
+_DIGITS = bytes.maketrans(bytes((0, 1)), b"01")
 BELOW_IS_ONE = STAYS + ONES * (1 - STAYS)
 
 
@@ -23,11 +24,13 @@ class RingOscillator:
         """So many bytes of raw bits, the first in the highest bit."""
         if self.stuck:
             return (b"\xff" if self.bit else b"\x00") * count
-        draw, bit, digits = self._random.random, self.bit, bytearray()
-        for _ in range(8 * count):
-            chance = draw()
-            if chance >= STAYS:
-                bit = 1 if chance < BELOW_IS_ONE else 0
-            digits.append(_ZERO + bit)
-        self.bit = bit
-        return int(digits, 2).to_bytes(count, "big") if count else b""
+        draw = self._random.random
+        bits = bytearray(
+            [_STAYED if (chance := draw()) < STAYS else chance < BELOW_IS_ONE for _ in range(8 * count)]
+        )
+        at = bits.find(_STAYED)
+        while at >= 0:
+            bits[at] = bits[at - 1] if at else self.bit
+            at = bits.find(_STAYED, at + 1)
+        self.bit = bits[-1] if count else self.bit
+        return int(bits.translate(_DIGITS), 2).to_bytes(count, "big") if count else b""

@@ -116,6 +116,7 @@ class Track:
         self._first = rollers[0][0]
         self._last = rollers[-1][0]
         self._sensors = sensors  # (sensor, where)
+        self._where_um = dict(sensors)
         self._end_um = end_um
         self._take = take
         self._deliver = deliver
@@ -158,12 +159,12 @@ class Track:
     def at(self, sensor: int) -> CardGroup | None:
         """The foremost body that covers a sensor, if any."""
         now = self._agenda.now_us
-        for own, where_um in self._sensors:
-            if own == sensor:
-                for body in self.bodies:
-                    lead = body.lead_now(now)
-                    if lead - body.length_um < where_um <= lead:
-                        return body
+        where_um = self._where_um.get(sensor)
+        if where_um is not None:
+            for body in self.bodies:
+                lead = body.lead_um + body.speed_um_ms * (now - body.since_us) // 1000
+                if lead - body.length_um < where_um <= lead:
+                    return body
         return None
 
     def clear(self) -> list[PhysicalCard]:
@@ -326,8 +327,10 @@ class Track:
                 self._agenda.after(takes_us, self._reached, body)
             else:
                 self._go(body, goal, course.points[goal], now)
-            for sensor, change in course.edges[goal]:
-                self._cover(sensor, change)
+            for sensor, change in course.edges[goal]:  # as ``_cover`` does
+                covering = self._covering[sensor] = self._covering[sensor] + change
+                if covering == (change > 0):
+                    self._edge(sensor, covering)
             if goal == course.gap and self._first.velocity_um_ms > 0:
                 self.draw()
 
