@@ -82,6 +82,8 @@ class TableService:
     def stop(self) -> None:
         """End soon; from any thread."""
         self._server.should_exit = True
+        if self._players is not None:
+            self._players[0].should_exit = True
 
     @property
     def started(self) -> bool:

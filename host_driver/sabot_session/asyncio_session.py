@@ -1,6 +1,7 @@
 """A session for asyncio programs: the threaded session, with calls that do not block the event loop."""
 
 import asyncio
+import threading
 from collections.abc import AsyncIterator, Callable
 from typing import Any
 
@@ -37,8 +38,12 @@ class AsyncSession:
 
         A reader that is slow gets several changes as one, and a whole snapshot if it is far behind.
         """
-        while True:
-            found = await asyncio.to_thread(self._threaded.wait_changes, after, WAIT_S)
-            if found is not None:
-                yield found
-                after = found.cursor
+        ended = threading.Event()
+        try:
+            while True:
+                found = await asyncio.to_thread(self._threaded.wait_changes, after, WAIT_S, ended)
+                if found is not None:
+                    yield found
+                    after = found.cursor
+        finally:
+            self._threaded.end_wait(ended)  # else the event loop could not end before time is up

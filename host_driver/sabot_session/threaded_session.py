@@ -10,6 +10,7 @@ import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import Future, wait
+from contextlib import suppress
 from typing import Any
 
 from sabot_driver import Client, LostEvents, ReceivedEvent
@@ -87,6 +88,8 @@ class ThreadedSession:
         A request that is on its way gets a moment for its answer. Without one, the next run looks it up.
         """
         self._closing = True
+        with suppress(queue.Full):  # the thread waits for no input then
+            self._inputs.put_nowait(lambda: None)
         self._unlisten()
         self._thread.join(JOIN_S)
         sent, self._sent = self._sent, None
@@ -142,12 +145,20 @@ class ThreadedSession:
             self._check()
             return self._session.cursor
 
-    def wait_changes(self, after: str | None, timeout: float) -> Changes | None:
-        """What changed since a cursor, as soon as something did; None if time is up."""
+    def wait_changes(self, after: str | None, timeout: float, ended: threading.Event) -> Changes | None:
+        """What changed since a cursor, as soon as something did; None if time is up or the wait was ended."""
         with self._changed:
-            self._changed.wait_for(lambda: self.failure is not None or self._session.changes(after), timeout)
+            self._changed.wait_for(
+                lambda: ended.is_set() or self.failure is not None or self._session.changes(after), timeout
+            )
             self._check()
             return self._session.changes(after)
+
+    def end_wait(self, ended: threading.Event) -> None:
+        """End `wait_changes` of another thread."""
+        ended.set()
+        with self._changed:
+            self._changed.notify_all()
 
     def _check(self) -> None:
         if self.failure is not None:
