@@ -145,12 +145,16 @@ class ThreadedSession:
             self._check()
             return self._session.cursor
 
-    def wait_changes(self, after: str | None, timeout: float, ended: threading.Event) -> Changes | None:
+    def wait_changes(
+        self, after: str | None, timeout: float, ended: threading.Event | None = None
+    ) -> Changes | None:
         """What changed since a cursor, as soon as something did; None if time is up or the wait was ended."""
+
+        def over() -> bool:
+            return self.failure is not None or (ended is not None and ended.is_set())
+
         with self._changed:
-            self._changed.wait_for(
-                lambda: ended.is_set() or self.failure is not None or self._session.changes(after), timeout
-            )
+            self._changed.wait_for(lambda: over() or self._session.changes(after), timeout)
             self._check()
             return self._session.changes(after)
 
