@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from sabot_floor.archive_store import ArchiveStore
-from sabot_simulators.floor.chaos import KINDS, compare, run_seed
+from sabot_simulators.floor.chaos import EMPTIED, KINDS, ChaosRun, compare, run_seed
 from sabot_simulators.floor.servers import server_program
 from sabot_simulators.floor.shifted_clocks import shifted_clocks, with_shift
 from sabot_simulators.floor.small_disk import SmallDisk, can_mount
@@ -32,6 +32,39 @@ def test_one_kind_of_chaos_on_one_server(kind: str) -> None:
     done, wrong = run_seed(7, nodes=1, steps=1, kind=kind)
     assert [each.split()[0] for each in done] == [kind]
     assert wrong == []
+
+
+@pytest.mark.full
+@pytest.mark.slow
+def test_servers_that_lost_most_stores_are_set_up_anew_and_tables_publish_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    settle, calls = ChaosRun._settle, 0
+
+    async def late_once(run: ChaosRun) -> str:
+        """The servers do not work again by themselves, whatever they would do with more time."""
+        nonlocal calls
+        calls += 1
+        return "not archived" if calls == 2 else await settle(run)
+
+    monkeypatch.setattr(ChaosRun, "_settle", late_once)
+    done, wrong = run_seed(3, nodes=3, steps=1, kind="power_cut_two")
+    assert wrong == []
+    assert done == ["power_cut_two", EMPTIED]
+
+
+@pytest.mark.slow
+def test_a_floor_that_lost_no_majority_is_late_and_not_set_up_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    settle, calls = ChaosRun._settle, 0
+
+    async def late_at_the_end(run: ChaosRun) -> str:
+        nonlocal calls
+        calls += 1
+        await settle(run)
+        return "not archived" if calls > 1 else ""
+
+    monkeypatch.setattr(ChaosRun, "_settle", late_at_the_end)
+    assert run_seed(3, nodes=1, steps=1, kind="kill_server") == (["kill_server"], ["not archived"])
 
 
 @pytest.mark.full
