@@ -369,12 +369,10 @@ def _settle_untyped(session: "SessionStep", by: Attribution) -> None:
 
 
 def determine(session: "SessionStep", act: acts.Determine, by: Attribution, act_id: str) -> None:
-    """The dealer says what a wrong count means; a pack that is short or has a card too many leaves."""
+    """The dealer says what a wrong count means. A pack that is short or has a card too many must leave."""
     table = session.procedure.table
     told: dict[str, Json] = {"verdict": act.verdict, "advice": table.round.advice}
     session.do(session.procedure.three_card.determine, by, act.verdict, told=told)
-    if table.pack(table.round.pack_id).must_leave:
-        session.reports.collect(by.at_s)
 
 
 def report(session: "SessionStep", act: Any, by: Attribution, act_id: str) -> None:

@@ -415,7 +415,7 @@ class DeviceReports:
         if error is None:
             return  # it was not executed: the state decides again
         if isinstance(request, messages.RevealShuffle | messages.ShuffleSlots):
-            shuffle_reveals.refused(device)
+            shuffle_reveals.refused(device, request.shuffle_id)
             return
         if reason is Forbidden.TRAY_EMPTY:
             device.tray_seen_empty = True

@@ -33,6 +33,7 @@ def begun(device: DeviceState, shuffle_id: int, shuffle: BegunShuffle) -> None:
     device.begun[shuffle_id] = shuffle
     for old in sorted(device.begun)[:-MOST]:
         del device.begun[old]
+        device.reveals = [each for each in device.reveals if each != old]
 
 
 def revealable(device: DeviceState, told: ShuffleRevealable) -> None:
@@ -54,22 +55,28 @@ def next_request(device: DeviceState) -> Request[Any] | None:
 
 
 def answered(session: "SessionStep", answer: Message | None, now_s: int) -> None:
-    """An answer about a shuffle."""
+    """An answer about a shuffle. It counts only if the shuffle is still to be revealed.
+
+    The machine may have started again, or begun many more shuffles, while the answer was on its way.
+    """
     device = session.state.device
-    if isinstance(answer, ShuffleRevealed):
+    if not isinstance(answer, ShuffleRevealed | ShuffleSlotsAre) or device.reveals[:1] != [answer.shuffle_id]:
+        device.reveal = None
+    elif isinstance(answer, ShuffleRevealed):
         seed, nonce = answer.seed.hex(), answer.nonce.hex()
         device.reveal = Reveal(
             answer.shuffle_id, answer.deck_id, answer.cards, answer.commitment.hex(), seed, nonce
         )
-    elif isinstance(answer, ShuffleSlotsAre) and device.reveal is not None:
+    elif device.reveal is not None:
         device.reveal.slots += answer.slots
         if not answer.slots or len(device.reveal.slots) >= device.reveal.cards:
             _judge(session, device.reveal, now_s)
 
 
-def refused(device: DeviceState) -> None:
+def refused(device: DeviceState, shuffle_id: int) -> None:
     """The device reveals it no more: the deck was fed once more, or the power went."""
-    device.reveals, device.reveal = device.reveals[1:], None
+    device.reveals = [each for each in device.reveals if each != shuffle_id]
+    device.reveal = None
 
 
 def _judge(session: "SessionStep", shown: Reveal, now_s: int) -> None:

@@ -11,7 +11,7 @@ from tests.session.simulated_table import simulated_table
 from sabot_protocol.host import messages as m
 from sabot_session import acts
 from sabot_session.needs import NeedKind
-from sabot_session.outcomes import ActRefused, NoDealer, NotYours
+from sabot_session.outcomes import ActRefused, Answered, NoDealer, NotYours
 from sabot_session.pace import paces
 from sabot_session.rows import Authentication
 from sabot_table.errors import RuleViolation
@@ -297,6 +297,22 @@ def test_a_shuffle_that_this_table_did_not_begin_is_not_asked_for() -> None:
     table.machine.tell(m.ShuffleRevealable(1, 77))
     table.machine.run()
     assert "reveal_shuffle" not in table.machine.asked
+
+
+def test_an_answer_about_a_shuffle_that_was_forgotten_meanwhile_changes_nothing() -> None:
+    """The machine starts again before the answers about a shuffle arrive: no seed is left to ask for."""
+    table = ActedTable()
+    table.ready()
+    table.machine.tell(m.ShuffleRevealable(1, 1))
+    command = table.session.take_command()
+    assert command is not None
+    assert isinstance(command.message, m.RevealShuffle)
+    table.machine.tell(m.Booted(m.BootReason.POWER))
+    shown = m.ShuffleRevealed(1, 1, 52, bytes(32), bytes(32), bytes(32))
+    table.session.answer(command.id, Answered(shown), table.now_s)
+    table.machine.run()
+    assert "shuffle_slots" not in table.machine.asked
+    assert not table.rows("shuffle_revealed")
 
 
 @pytest.mark.parametrize("event_first", [False, True])

@@ -126,6 +126,8 @@ def test_a_short_round_is_determined_and_the_blocked_shoe_is_purged_and_inspecte
             assert [each.row.actor.role for each in table.rows(kind)] == [TableRole.FLOOR]
         (gone,) = [each.row for each in table.rows("remove")]
         assert gone.data["reason"] == "wrong_count"
+        collected = [each.row for each in table.rows("collect") if each.row.round_id == void.round_id]
+        assert [each.act_id for each in collected] == [gone.act_id], "the dealer told a verdict, nothing else"
 
 
 def test_washingtons_game_is_settled_from_the_right_under_its_own_clauses(tmp_path: Path) -> None:
