@@ -110,8 +110,8 @@ TEMPLATES = (
     # why a pack must leave
     N_("it jams"),
     N_("%(count)s cards instead of %(expected)s"),
-    N_("card_missing in round %(round)s"),
-    N_("card_extra in round %(round)s"),
+    N_("card missing in round %(round)s"),
+    N_("card extra in round %(round)s"),
     N_("its hours are over by the machine's clock"),
     N_("its hours are over"),
     N_("the machine takes no deck with this number"),
@@ -140,6 +140,8 @@ VALUES: Mapping[str, str] = {
     "the banker": N_("the Banker"),
     "the floor is wanted": N_("the floor is wanted"),
     "damaged": N_("damaged"),
+    "card missing": phrases.CHOICE_DETAILS["card_missing"],
+    "card extra": phrases.CHOICE_DETAILS["card_extra"],
     "floor order": N_("order of the floor"),
 }
 """Values of templates that are words themselves."""

@@ -1,6 +1,7 @@
 """What people type becomes acts; what is shown fits the terminal; money adds up."""
 
 import io
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -10,7 +11,15 @@ import pytest
 from rich.console import Console
 
 from sabot_cli.at_table.about_round import NothingOpen, SeveralOpen, open_about
-from sabot_cli.at_table.act_entry import BadEntry, Question, ask, parse_hands, parse_wagers, required
+from sabot_cli.at_table.act_entry import (
+    BadEntry,
+    Question,
+    ask,
+    ask_act,
+    parse_hands,
+    parse_wagers,
+    required,
+)
 from sabot_cli.at_table.lines_printer import LinesPrinter, cut, fold
 from sabot_cli.at_table.one_act import ActingPerson, read_new_pin
 from sabot_cli.at_table.round_text import money, signed
@@ -18,6 +27,7 @@ from sabot_cli.at_table.terminal_table import TerminalTable, need_line
 from sabot_cli.main import run
 from sabot_cli.output import Output
 from sabot_driver.journal import Journal
+from sabot_session.acts import Determine
 from sabot_session.needs import Need, NeedKind
 from sabot_session.note_acts import ReadNote
 from sabot_session.record import SqliteRecord
@@ -219,6 +229,62 @@ def test_enter_never_confirms_what_the_line_does_not_show() -> None:
     both = "lay RED into the tray; DEALER: no more bets (MD3 7.C)"
     assert need_line([tray, bets], bets, 80).startswith(both)
     assert need_line([link], None, 80).endswith("play goes on…  [q] leave")
+
+
+LOOK = "a card may lie in the shoe's path: open the shoe's door, look, close it, then purge"
+
+
+def _screen(face: Any, width: int) -> tuple[TerminalTable, io.StringIO]:
+    output, said = Output(), io.StringIO()
+    output.console = Console(file=said, width=width, force_terminal=True, no_color=True)
+    who: Any = SimpleNamespace(ask=lambda *_: iter(()))
+    return TerminalTable(face, output, LinesPrinter(output), who, {}, 1.0), said
+
+
+def test_a_need_that_is_longer_than_the_line_is_told_whole_once() -> None:
+    face: Any = SimpleNamespace(
+        own_client=None, boot_id=0, rules=load(THREE), rows=lambda *_: [], snapshot=lambda: {"newest_row": 5}
+    )
+    screen, said = _screen(face, 80)
+    purge = _need(LOOK, "purge", clause="MD3 13.D")
+    bets = replace(_need("no more bets", "no_more_bets"), id="3")
+    assert screen._status([purge]).startswith("DEALER: a card may lie in the shoe's path: open the")
+    screen._status([bets])
+    screen._status([purge])
+    assert " ".join(said.getvalue().split()) == f"DEALER: {LOOK} (MD3 13.D)"
+    screen._status([replace(purge, id="2")])
+    screen._printer.print("it came again, so it is told again")
+    assert said.getvalue().count("the same 1 more time") == 1
+
+
+def test_an_act_is_given_on_what_the_line_told() -> None:
+    """The need changed at row 7, after the line was drawn: the session refuses the act by its 'seen'."""
+    given: list[Any] = []
+    face: Any = SimpleNamespace(
+        own_client=None, boot_id=0, rules=load(THREE), rows=lambda *_: [], failure=None,
+        act=lambda *act: given.append(act), snapshot=lambda: {"newest_row": 7, "table": {"dealer": "ben"}},
+    )  # fmt: skip
+    screen, _ = _screen(face, 80)
+    drawn = Need("1", NeedKind.PURGE, (TableRole.FLOOR,), LOOK, "", ("purge",), 0, 6)
+    screen._status([drawn])
+    screen._press("enter", [drawn])
+    ((_, need_id, seen, _, _),) = given
+    assert (need_id, seen) == ("1", 6)
+
+
+def test_what_a_wrong_count_means_is_asked_in_words() -> None:
+    details: dict[str, Any] = {
+        "count": 51, "expected": 52, "advice": "card_missing",
+        "verdicts": ["misdealt", "card_missing", "card_extra"],
+    }  # fmt: skip
+    need = Need("1", NeedKind.DETERMINE, (TableRole.DEALER,), "", "", ("determine",), 0, 0, details)
+    for typed, verdict in (("", "card_missing"), ("Misdealt", "misdealt"), ("card missing", "card_missing")):
+        asking = ask_act(Determine, need, load(THREE), {})
+        assert str(next(asking)) == "what is it (misdealt, card missing) [card missing]: "
+        assert "none of" in asking.send("card extra").wrong
+        with pytest.raises(StopIteration) as done:
+            asking.send(typed)
+        assert done.value.value == Determine(verdict)
 
 
 def test_a_chosen_pin_is_typed_twice(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -518,7 +518,7 @@ def test_the_automated_shoe_counts_every_round() -> None:
     table.counted(Verdict.CARD_MISSING)
     table.do("collect", DEALER)
     assert table.ordered("remove-pack") == [
-        {"pack": 2, "why": "card_missing in round 2", "reason": "wrong_count", "clause": "MD3 5.B"}
+        {"pack": 2, "why": "card missing in round 2", "reason": "wrong_count", "clause": "MD3 5.B"}
     ]
 
 

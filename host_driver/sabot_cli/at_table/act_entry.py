@@ -277,14 +277,18 @@ def _parse_hand(known: Sequence[str], decks: int, text: str) -> tuple[str, ...]:
 
 
 def _ask_verdict(details: Mapping[str, Any], rules: RuleSet, usual: Wagers) -> Asking:
-    choices = [str(each) for each in details["verdicts"]]
+    other = "card_extra" if details["count"] < details["expected"] else "card_missing"
+    words = {str(each).replace("_", " "): str(each) for each in details["verdicts"] if each != other}
 
     def parse(text: str) -> str:
-        if text not in choices:
-            raise BadEntry(f"'{text}' is none of {', '.join(choices)}")
-        return text
+        said = text.lower().replace("_", " ")
+        if said not in words:
+            raise BadEntry(f"'{text}' is none of {', '.join(words)}")
+        return words[said]
 
-    question = Question(f"what is it ({', '.join(choices)})", str(details["advice"]))
+    hint = "Misdealt: a hand has a wrong number of cards. The round is void either way."
+    default = str(details["advice"]).replace("_", " ")
+    question = Question(f"what is it ({', '.join(words)})", default, hint=hint)
     return parse_act("determine", {"verdict": (yield from ask(question, parse))})
 
 

@@ -51,7 +51,10 @@ ERRORS = (SabotError, RuleViolation, ImpossibleCards, TableError, NotAnAct)
 
 
 class TerminalTable:
-    """Shows one table and takes what people type."""
+    """Shows one table and takes what people type.
+
+    A need that is longer than the line below is told whole above it.
+    """
 
     def __init__(
         self,
@@ -75,6 +78,7 @@ class TerminalTable:
         self._typed = ""
         self._chosen = 0
         self._shown: Need | None = None
+        self._told_whole = ""  # the id of a need
         self._announced = ""
         self._notes: set[str] = set()
         self._stopped = ""
@@ -149,7 +153,11 @@ class TerminalTable:
             text = f"{self._question}{shown}"
             return text if len(text) <= width else "…" + text[1 - width :]
         self._shown = chosen_need(needs, self._chosen)
-        return need_line(needs, self._shown, width)
+        line = need_line(needs, self._shown, width)
+        if self._shown is not None and self._shown.words not in line and self._shown.id != self._told_whole:
+            self._printer.print(said_by(self._shown))
+            self._told_whole = self._shown.id
+        return line
 
     # -- keys -----------------------------------------------------------------------------------
 
@@ -191,7 +199,8 @@ class TerminalTable:
 
     def _begin(self, kind: type[Act], need: Need | None, ask_bets: bool = False) -> None:
         act_id, shown = secrets.token_hex(8), self._table.snapshot()
-        seen, dealer = int(shown["newest_row"]), shown["table"]["dealer"]
+        seen = int(shown["newest_row"]) if need is None else need.seen  # what the line below told
+        dealer = shown["table"]["dealer"]
         roles = [each for each in kind.ROLES if need is None or each in need.roles]
 
         def gather() -> Asking:
@@ -272,6 +281,12 @@ def _act_named(text: str) -> type[Act]:
     return ACTS[name]
 
 
+def said_by(need: Need) -> str:
+    """A need in words: who, what, by which clause."""
+    clause = f" ({need.clause})" if need.clause else ""
+    return f"{who_acts(need)}: {need.words}{clause}"
+
+
 def chosen_need(needs: Sequence[Need], chosen: int) -> Need | None:
     """The need that Enter meets; None if the machine senses everything by itself."""
     wanted = [each for each in needs if each.acts]
@@ -288,8 +303,7 @@ def need_line(needs: Sequence[Need], shown: Need | None, width: int) -> str:
     confirmed = ""
     keys = "  [?] keys"
     if shown is not None:
-        clause = f" ({shown.clause})" if shown.clause else ""
-        confirmed = f"{who_acts(shown)}: {shown.words}{clause}"
+        confirmed = said_by(shown)
         more = f"  [Tab] +{len(wanted) - 1}" if len(wanted) > 1 else ""
         keys = f"  [Enter] done{more}  [?]"
     elif any(each.kind is NeedKind.LINK for each in needs):

@@ -150,15 +150,16 @@ class ThreeCardProcedure:
     def _judge(self, by: Attribution, verdict: Verdict, key: str, action: str = "void") -> None:
         pack = self.table.pack(self.table.round.pack_id)
         pack.uncounted_rounds = 0
+        what = verdict.replace("_", " ")
         if verdict in (Verdict.CARD_MISSING, Verdict.CARD_EXTRA):
-            why = f"{verdict} in round {self.table.round.round_id}"
+            why = f"{what} in round {self.table.round.round_id}"
             self._packs.mark_for_removal(pack, RemovalReason.WRONG_COUNT, why)
         if self.table.state == "voided":
             self.table.move("recount", by)
         elif verdict is Verdict.CORRECT:
             self.table.move("count_stub", by)
         else:
-            self._voiding.void_round(by, key, str(verdict), action=action)
+            self._voiding.void_round(by, key, what, action=action)
 
     # -- the reveal -----------------------------------------------------------------------------
 
