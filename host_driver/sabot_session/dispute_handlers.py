@@ -26,6 +26,8 @@ def hold(session: "SessionStep", act: acts.Hold, by: Attribution, act_id: str) -
     table, unfed = session.procedure.table, session.state.unfed
     wanted = act.round_id or max(unfed.values(), default=0)
     pack_id = next((pack for pack, round_id in unfed.items() if round_id == wanted), 0)
+    if act.round_id and not session.round_rows(act.round_id):
+        raise RoundUnknown(f"the record has no round {act.round_id}")
     if not pack_id:
         which = f"the cards of round {wanted}" if wanted else "a round's cards"
         do = "they are in the tray or have left the table"

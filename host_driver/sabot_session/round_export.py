@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from sabot_session import row_data as d
 from sabot_session.round_history import Replaced, Round, RoundFacts
 from sabot_session.rows import Actor, Json
-from sabot_table.settlement import TAKEN
+from sabot_table.settlement import TAKEN, WagerOutcome
 
 VERSION = 1
 COLUMNS = (
@@ -72,15 +72,29 @@ def round_json(each: Round) -> dict[str, Json]:
 
 
 def rounds_csv(rounds: Iterable[Round]) -> str:
-    """A table with a header: a line for each wager's result, one line for a round without results."""
+    """A table with a header: a line for each wager's result or return, one line for a round without any."""
     text = io.StringIO()
     writer = csv.DictWriter(text, COLUMNS, lineterminator="\r\n")  # RFC 4180
     writer.writeheader()
     for each in rounds:
-        for line in each.lines or (None,):
+        for line in each.lines or _returned(each) or (None,):
             cells = _cells(each, line)
             writer.writerow({name: _safe(cells.get(name)) for name in COLUMNS})
     return text.getvalue()
+
+
+def _returned(each: Round) -> tuple[d.ResultLine, ...]:
+    """The wagers that a void round gave back."""
+    void = each.void
+    if void is None:
+        return ()
+    return tuple(
+        d.ResultLine(
+            seat=made.seat, wager=made.wager, outcome=WagerOutcome.RETURNED, line="", stake_cents=made.cents,
+            pays_cents=0, vig_cents=0, clause=void.clause,
+        )
+        for made in void.give_back or ()
+    )  # fmt: skip
 
 
 def _cells(each: Round, line: d.ResultLine | None) -> Mapping[str, object]:

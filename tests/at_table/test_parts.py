@@ -34,6 +34,7 @@ from sabot_session.record import SqliteRecord
 from sabot_session.record_opening import TableInPlay, open_record, rules_in_play
 from sabot_table.errors import ImpossibleCards, WagerRefused
 from sabot_table.procedure import TableRole
+from sabot_table.procedure.vocabulary import Verdict
 from sabot_table.ruleset import load
 
 THREE, OTHER = "md-three-card-baccarat", "wa-three-card-baccarat"
@@ -284,7 +285,7 @@ def test_what_a_wrong_count_means_is_asked_in_words() -> None:
         assert "none of" in asking.send("card extra").wrong
         with pytest.raises(StopIteration) as done:
             asking.send(typed)
-        assert done.value.value == Determine(verdict)
+        assert done.value.value == Determine(Verdict(verdict))
 
 
 def test_a_chosen_pin_is_typed_twice(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -147,6 +147,7 @@ def test_the_floor_acts_on_rounds_by_commands(terminal: Open, floor_key: Path, t
         waits = re.sub("would get: .*", "would get: RESULTS", waits)  # the cards differ from run to run
         shown.append(f"$ sabot round 1\n[…]\n  corrected once{waits}")
     command(1, "decline", "--note", "S-9 shows 40", *floor, pins=(pin,))
+    command(1, "decide", "--surveillance", "S-9", "--decision", "corrected", *floor, pins=(), code=2)
     command(1, "decide", "--surveillance", "S-9", "--decision", "corrected", "--machine-right", *floor,
             pins=(pin,))  # fmt: skip
     command(2, "release", "--note", "looked at", *floor, pins=(pin,), goes_on=True)

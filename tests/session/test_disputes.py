@@ -36,6 +36,8 @@ def test_a_hold_keeps_the_cards_of_a_round_out_of_the_tray_until_the_floor_relea
     assert read_round(table.record, 1).held == ()
     with pytest.raises(RuleViolation, match=r"holding a round.s cards .*they are in the tray"):
         table.give(acts.Hold("too late"))
+    with pytest.raises(RoundUnknown, match="no round 99"):
+        table.give(acts.Hold("which?", round_id=99))
 
 
 def test_the_cards_of_the_round_before_can_be_held_while_the_next_one_is_dealt() -> None:
@@ -45,7 +47,7 @@ def test_the_cards_of_the_round_before_can_be_held_while_the_next_one_is_dealt()
     table.round()
     table.bet(None)
     first, second = (int(str(each.data["pack_id"])) for each in table.rows("open_bets"))
-    with pytest.raises(RuleViolation):
+    with pytest.raises(RoundUnknown):
         table.give(acts.Hold("which?", round_id=7))
     table.give(acts.Hold("the last round", round_id=1))
     table.machine.lay_in = True

@@ -226,6 +226,9 @@ def test_csv_has_a_line_for_each_result(played: SqliteRecord) -> None:
         "wagers, cards, results", "yes", "not known",
     )  # fmt: skip
     assert (void["void_clause"], void["void_why"]) == ("MD3 13.D", "the shoe jammed")
+    assert [void[each] for each in ("seat", "wager", "stake_cents", "outcome", "net_cents", "clause")] == [
+        "1", "ante", "1000", "returned", "0", "MD3 13.D",
+    ]  # fmt: skip
     assert corrected["corrected"] == "yes"
     assert (chip_win["odds"], chip_win["net_cents"]) == ("1 to 1", "")
     assert read[-1]["complete"] == "no: end, settlement, hands"

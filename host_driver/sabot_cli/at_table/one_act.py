@@ -303,13 +303,22 @@ def _make(kind: type[Act], data: Mapping[str, Any], need: Need | None, round_id:
         return parse_act(kind.NAME, given)
     except NotAnAct as error:
         missing = [
-            f"--{each.name.replace('_', '-')}"
+            _option(each.name)
             for each in fields(kind)
             if each.name not in given and each.default.__class__.__name__ == "_MISSING_TYPE"
         ]
         if missing:
-            raise click.UsageError(f"{kind.NAME} needs {', '.join(missing)}") from error
+            raise click.UsageError(f"this needs {', '.join(missing)}") from error
         raise click.UsageError(str(error)) from error
+
+
+def _option(name: str) -> str:
+    """The option of the command in use that tells a detail of an act, with its opposite if it has one."""
+    context = click.get_current_context(silent=True)
+    for each in () if context is None else context.command.params:
+        if each.name == name:
+            return " or ".join((*each.opts, *each.secondary_opts))
+    return f"--{name.replace('_', '-')}"
 
 
 def _simulated(table: TableFace, acting: ActingPerson) -> bool:
