@@ -257,6 +257,7 @@ class Refused(SabotError):
     """The device refused a request and did not execute it.
 
     ``detail`` is its reason; None if this version does not know the error or cannot read its details.
+    ``why`` is the reason in words, without the request.
     """
 
     NAME: ClassVar[str] = ""
@@ -266,6 +267,7 @@ class Refused(SabotError):
         what = "error %d, which this version does not know" % code if kind is None else kind.MEANING
         super().__init__(f"{request}: {what}{extra}", "" if kind is None else kind.REMEDY)
         self.request = request
+        self.why = f"{what}{extra}".rstrip(".")
         self.detail = detail
         self.code = code
 
@@ -334,6 +336,7 @@ class NotAllowed(Refused):
         self.reason: Forbidden | int = known.get(number, number)
         meaning = MEMBERS.get(f"Forbidden.{getattr(self.reason, 'name', '').lower()}", str(number))
         super().__init__(request, detail, code, f" Why: {meaning}.")
+        self.why = meaning
 
 
 class NotOwner(Refused):

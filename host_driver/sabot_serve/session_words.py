@@ -107,6 +107,7 @@ TEMPLATES = (
     N_("Player %(player_points)s, Banker %(banker_points)s: Player wins"),
     N_("Player %(player_points)s, Banker %(banker_points)s: Banker wins, %(called)s"),
     N_("Player %(player_points)s, Banker %(banker_points)s: Player wins, %(called)s"),
+    N_("the machine opened no round: %(why)s"),
     # why a pack must leave
     N_("it jams"),
     N_("%(count)s cards instead of %(expected)s"),

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING, Any
 
-from sabot_driver.errors import NotAllowed
+from sabot_driver.errors import NotAllowed, Refused, SabotError
 from sabot_protocol.host import messages
 from sabot_protocol.host.message_base import Message, Request
 from sabot_protocol.host.messages import (
@@ -166,6 +166,16 @@ class DeviceReports:
         self._session.do(
             action, self._session.device_by(now_s), table.round.round_id, reason.name.lower(), told=told
         )
+
+    def _not_opened(self, error: SabotError, now_s: int) -> None:
+        """The device refused to open the round in play; the record says why."""
+        table = self._session.procedure.table
+        if table.state in ("voided", "revealing", "settling", "collecting"):
+            return
+        why = error.why if isinstance(error, Refused) else str(error)
+        action, by = self._session.procedure.voiding.not_opened, self._session.device_by(now_s)
+        told: dict[str, Json] = {"countersign": True}
+        self._session.do(action, by, table.round.round_id, why, told=told)
 
     # -- what the device answered ---------------------------------------------------------------
 
@@ -433,7 +443,7 @@ class DeviceReports:
             progress.must_type, progress.faces = True, []
         elif isinstance(request, messages.OpenRound) and progress is not None:
             progress.device_done = True
-            self._round_voided(VoidReason.SHOE_FAILED, now_s)
+            self._not_opened(error, now_s)
         if reason is Forbidden.PAST_ITS_HOURS:
             self._mark_past_the_machines_hours(request)
         way = self._session.ways.now()

@@ -19,11 +19,13 @@ BEFORE: list[tuple[str, Actor, dict[str, Json], int]] = [
     ("void", DANA, {"why": "it stopped", "give_back": None, "countersign": True}, 2),
     ("clear_fault", DANA, {"fault": "card_stuck", "countersign": True}, 0),
 ]
+FORBIDDEN = "The state would allow it, a rule does not. Why: the deck's hours are over."
 NEW: list[tuple[str, Actor, dict[str, Json], int]] = [
     ("stack", DANA, {"pack_id": 1}, 0),
     ("countersign", FLO, {"row": 2, "note": ""}, 2),
     ("countersign", FLO, {"row": 3, "note": ""}, 0),
     ("command_answered", DANA, {"command": "reveal_round", "outcome": "reveal_round: no such round"}, 2),
+    ("command_answered", DANA, {"command": "open_round", "outcome": f"open_round: {FORBIDDEN}"}, 3),
 ]
 
 
@@ -49,7 +51,8 @@ def test_lines_say_who_verified_and_what_was_countersigned() -> None:
         "dealer dana prepared PACK 1: inspected, spread, washed, stacked; floor flo verified it",
         "floor flo countersigned the void of round 2 by dealer dana: it stopped (row 2)",
         "floor flo countersigned the fault cleared by dealer dana: card stuck (row 3)",
-        "the machine refused reveal_round: no such round",
+        "the machine refused the command 'reveal round': no such round",
+        "the machine refused the command 'open round': the deck's hours are over.",
     ]
 
 

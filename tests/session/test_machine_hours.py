@@ -31,3 +31,7 @@ def test_decks_that_the_machine_refuses_leave_and_the_table_goes_on(at: NeedKind
         settled = len(table.rows("settle"))
         table.play(lambda table: len(table.rows("settle")) >= settled + 2)
         assert {each.row.data["reason"] for each in table.rows("remove")} == {"hours"}
+        whys = [each.row.data["why"] for each in table.rows("void")]
+        assert set(whys) <= {"the machine opened no round: the deck's hours are over"}
+        assert whys or at is not NeedKind.BETS
+        assert not table.rows("empty_device"), "no card of such a round left the machine"

@@ -155,7 +155,9 @@ class TableLog:
                 self._say(f"{who}: {data.verdict.replace('_', ' ')}")
             case d.CommandAnswered():
                 why = data.outcome.removeprefix(f"{data.command}: ")
-                self._say(f"the machine refused {data.command}: {why}", WARNING)
+                why = why.rpartition("Why: ")[2] or why  # the reason says more than the kind of refusal
+                what = data.command.replace("_", " ")
+                self._say(f"the machine refused the command '{what}': {why}", WARNING)
                 self._output.tell("command_refused", command=data.command, outcome=data.outcome)
             case d.TableClosed():
                 self._tell_closing(who, data)

@@ -59,6 +59,12 @@ class VoidProcedure:
         why = reason.replace("_", " ")
         self.void_round(by, reason, why, cards_in_device=True, device_knows=True)
 
+    def not_opened(self, by: Attribution, round_id: int, why: str) -> None:
+        """The device did not open the round, so it has dealt none of its cards (MD3 13.D)."""
+        self.table.check_round(round_id, "a round that was not opened", "shoe_failed")
+        self.table.check("void", by)
+        self.void_round(by, "shoe_failed", f"the machine opened no round: {why}", device_knows=True)
+
     def too_few_cards(self, by: Attribution) -> None:
         """The shoe cannot finish the round: void, and a new set of cards (MDM 13.E)."""
         self.table.check("too_few_cards", by)
