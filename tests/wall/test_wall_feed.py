@@ -20,7 +20,7 @@ from sabot_floor.wall.wall_model import Hearing, JudgedTable, WallModel, WallSet
 pytestmark = pytest.mark.slow
 
 WAIT_S = 60.0
-QUICK = WallSettings(silent_s=3.0)
+QUICK = WallSettings(silent_s=3.0, archive_s=2.0)
 
 
 @asynccontextmanager
@@ -117,6 +117,26 @@ def test_a_table_that_falls_silent_and_one_that_is_behind(spoken: SpokenFloor) -
             await until(lambda: kinds(feed, "t2") == ["publisher_behind"])
             assert feed.judged.blind is None
             await until(lambda: spoken.entry_of("t3", "table_silent") is not None)
+
+    asyncio.run(run())
+
+
+def test_an_archive_that_is_not_heard_any_more_is_an_alarm(spoken: SpokenFloor) -> None:
+    async def run() -> None:
+        async with walls(spoken) as [feed]:
+            spoken.tables(["t1"])
+            await until(lambda: lives(feed, "t1"))
+            assert feed.judged.archive_silent_s is None
+            spoken.say(spoken.names.archive_beat, b"{}")
+            await until(lambda: spoken.entry_of("floor", "archive_silent") is not None)
+            assert feed.judged.blind is None
+
+            def ended() -> bool:
+                spoken.say(spoken.names.archive_beat, b"{}")
+                found = spoken.entry_of("floor", "archive_silent")
+                return found is not None and found.ended_us is not None
+
+            await until(ended)
 
     asyncio.run(run())
 

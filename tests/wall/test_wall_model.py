@@ -3,7 +3,7 @@
 import pytest
 from tests.wall.floor_of_tables import FloorOfTables, beat_of, entry, names, need
 
-from sabot_floor.payloads import Alarm
+from sabot_floor.payloads import Alarm, Archived
 from sabot_floor.wall.alarm_book import AlarmChanged, AlarmGone, AlarmTaken
 from sabot_floor.wall.table_state import TableState
 from sabot_floor.wall.wall_model import MOST_TABLES, MOST_WISHES, Hearing, Rank, WallModel
@@ -131,6 +131,36 @@ def test_without_a_server_the_floor_is_blind_and_no_table_is_silent() -> None:
     floor.mute = {"t4"}
     floor.pass_s(12)
     assert floor.raised == [("t4", "table_silent")]
+
+
+def test_an_archive_that_falls_silent_is_an_alarm_until_it_is_heard() -> None:
+    floor = FloorOfTables(*names(3))
+    floor.pass_s(600)
+    assert floor.raised == []  # a site without an archive
+    floor.model.hear_archive(floor.now_s)
+    floor.pass_s(29)
+    assert floor.raised == []
+    floor.pass_s(3)
+    assert floor.raised == [("floor", "archive_silent")]
+    since_s = floor.floor().archive_silent_s
+    assert since_s is not None
+    assert floor.now_s - since_s == 32
+    assert [each.kind for each in floor.floor().alarms] == ["archive_silent"]
+    floor.model.hear_archive(floor.now_s)
+    assert floor.floor().alarms == ()
+    floor.pass_s(2)
+    assert floor.ended == [("floor", "archive_silent")]
+
+
+def test_a_wall_that_starts_while_the_archive_is_down_says_so_if_it_ever_reported() -> None:
+    floor = FloorOfTables(*names(3))
+    floor.model.hear_archived(Archived(table="t1", at_us=1, chains={}))
+    floor.pass_s(32)
+    assert floor.raised == [("floor", "archive_silent")]
+    floor.model.disconnected("No server answers", floor.now_s)
+    floor.pass_s(60)
+    assert [each.kind for each in floor.floor().alarms] == ["archive_silent"]  # nobody knows whether it ended
+    assert floor.ended == []
 
 
 def test_a_second_reason_of_blindness_does_not_begin_it_anew() -> None:

@@ -10,6 +10,7 @@ from sabot_serve import phrases
 
 PERSON_NEEDED, MACHINE_STOPPED = "person_needed", "machine_stopped"
 TABLE_SILENT, PUBLISHER_BEHIND, FLOOR_BLIND = "table_silent", "publisher_behind", "floor_blind"
+ARCHIVE_SILENT = "archive_silent"
 """Kinds of alarms that a wall raises and ends. Every other kind is the archive's or a table's."""
 DEALER = "dealer"
 QUIET = ("open_table", "sign_in", "countersign", "player_arrives")

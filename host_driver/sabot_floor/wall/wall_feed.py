@@ -99,6 +99,7 @@ class WallFeed:
         client = await connect(self._servers, f"wall {self._names.site}", closed.set)
         try:
             await client.subscribe(self._names.beat(), cb=self._beat)
+            await client.subscribe(self._names.archive_beat, cb=self._archive_beat)
             await self._notes.follow(client)
             made = await self._made(client)
             states = await self._watch(client, self._names.state_bucket)
@@ -148,6 +149,9 @@ class WallFeed:
             if self._names.beat(beat.table) != message.subject:
                 raise BadPayload(f"it speaks for table {beat.table}")
             self._model.hear_beat(beat, self._clock.monotonic())
+
+    async def _archive_beat(self, message: Msg) -> None:
+        self._model.hear_archive(self._clock.monotonic())
 
     async def _take_states(self, watcher: "KeyValue.KeyWatcher") -> None:
         async for entry in _entries(watcher):

@@ -17,6 +17,7 @@ from sabot_floor.names import WHOLE_FLOOR
 from sabot_floor.payloads import Alarm, Archived, Heartbeat
 from sabot_floor.wall.alarm_book import SECOND_US, WALL, AlarmBook, Escalation, KnownAlarm, Wish
 from sabot_floor.wall.attention import (
+    ARCHIVE_SILENT,
     FLOOR_BLIND,
     TABLE_SILENT,
     Behind,
@@ -42,6 +43,8 @@ class WallSettings:
     silent_s: float = 10.0
     """Five heartbeats."""
     behind_s: float = 30.0
+    archive_s: float = 30.0
+    """An archive beats every second, but may wait for its database."""
     least_blind: int = 3
     """Of fewer tables each is told alone."""
     escalation: Escalation = field(default_factory=Escalation)
@@ -142,6 +145,8 @@ class JudgedFloor:
     connected: bool
     alarms: tuple[Attention, ...]
     """Alarms of the whole floor."""
+    archive_silent_s: float | None = None
+    """Since when the site's archive is not heard; None if it is, or if the site has none."""
 
 
 class WallModel:
@@ -157,6 +162,8 @@ class WallModel:
         self._down: Blind | None = Blind("The wall has not reached a server yet", now_s)
         self._mute_s: float | None = None
         """Since when more than half of the tables are not heard."""
+        self._archive_s: float | None = None
+        """When the archive's newest heartbeat came."""
 
     # -- in -------------------------------------------------------------------------------------
 
@@ -190,6 +197,10 @@ class WallModel:
         else:
             table.announced = None
 
+    def hear_archive(self, now_s: float) -> None:
+        """A heartbeat of the archive."""
+        self._archive_s = now_s
+
     def hear_archived(self, archived: Archived) -> None:
         """How far a table's rows are archived."""
         table = self._table(archived.table)
@@ -220,12 +231,14 @@ class WallModel:
             self._judged(each, self._hearing(each, name in silent, blind is not None), now_s)
             for name, each in self._tables.items()
         ]
+        silent_s = self._archive_silent(now_s)
+        lasts = silent_s is not None
         whole = tuple(
             self._attention(each, now_s)
             for each in self.alarms.of(WHOLE_FLOOR)
-            if blind is not None or each.alarm.by != WALL  # else its cause is gone, and it is about to end
-        )
-        return JudgedFloor(tuple(sorted(judged, key=_order)), blind, self._down is None, whole)
+            if blind is not None or each.alarm.by != WALL or (lasts and each.alarm.kind == ARCHIVE_SILENT)
+        )  # else its cause is gone, and it is about to end
+        return JudgedFloor(tuple(sorted(judged, key=_order)), blind, self._down is None, whole, silent_s)
 
     def wishes(self, floor: JudgedFloor, now_s: float, utc_us: int) -> list[Wish]:
         """The alarms that the wall raises and ends, given what it has judged just now."""
@@ -237,6 +250,12 @@ class WallModel:
             found.append(self.alarms.raise_(WHOLE_FLOOR, FLOOR_BLIND, floor.blind.words, since_us, now_s))
         else:
             found.append(self.alarms.end(WHOLE_FLOOR, FLOOR_BLIND, utc_us, now_s))
+        if floor.archive_silent_s is not None:
+            since_us = utc_us - int((now_s - floor.archive_silent_s) * SECOND_US)
+            words = "No archive is heard; rows wait in the stream and at the tables"
+            found.append(self.alarms.raise_(WHOLE_FLOOR, ARCHIVE_SILENT, words, since_us, now_s))
+        elif self._archive_s is not None:
+            found.append(self.alarms.end(WHOLE_FLOOR, ARCHIVE_SILENT, utc_us, now_s))
         for table in floor.tables:
             if table.hearing is Hearing.UNKNOWN:
                 continue  # nothing is known of it, so nothing is said
@@ -254,6 +273,14 @@ class WallModel:
             return False
         heard_s = self._up_s if table.beat_s is None else max(self._up_s, table.beat_s)
         return now_s - heard_s > self.settings.silent_s
+
+    def _archive_silent(self, now_s: float) -> float | None:
+        """Since when the archive is not heard. A site where none has ever reported has none."""
+        has_one = self._archive_s is not None or any(it.archived is not None for it in self._tables.values())
+        if self._up_s is None or not has_one:
+            return None
+        heard_s = self._up_s if self._archive_s is None else max(self._up_s, self._archive_s)
+        return heard_s if now_s - heard_s > self.settings.archive_s else None
 
     def _blind(self, silent: set[str], now_s: float) -> Blind | None:
         if self._down is not None:

@@ -5,6 +5,7 @@ from typing import Any
 
 from sabot_floor.names import CHAINS
 from sabot_floor.wall.attention import (
+    ARCHIVE_SILENT,
     FLOOR_BLIND,
     MACHINE_STOPPED,
     PERSON_NEEDED,
@@ -29,6 +30,7 @@ KINDS = {
     TABLE_SILENT: "TABLE SILENT",
     PUBLISHER_BEHIND: "PUBLISHER BEHIND",
     FLOOR_BLIND: "FLOOR BLIND",
+    ARCHIVE_SILENT: "ARCHIVE SILENT",
 }
 """The word of an alarm; any other kind is shown by its name."""
 TONES = {
