@@ -6,6 +6,7 @@ The list of modules exists only here; the build of the file-system image reads i
 PROTOCOL = (
     "__init__",
     "codec",
+    "device_certificates",
     "device_credentials",
     "device_handshake",
     "device_port",

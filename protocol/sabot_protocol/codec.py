@@ -18,6 +18,17 @@ if TYPE_CHECKING:
     Values = tuple[Value, ...]
     Row = tuple[Any, ...]  # a row of the schema
 
+# Messages of a device's first minutes, and of a session's. They are prepared anew each time: a board has
+# little memory, and keeps the others once they were used.
+RARE = (
+    "provision", "provisioned", "reset_statement", "reset_is", "set_key", "remove_key", "key_slots",
+    "key_slots_are", "chain_key", "chain_key_is", "house_key", "certificate", "revocations",
+    "revocations_are", "component", "component_is", "key_changed", "key_removed", "chain_begun",
+    "chain_key_given", "house_changed", "revocations_taken", "booted", "owner_evicted", "evict_owner",
+    "attach", "attached", "set_game", "game", "game_is", "game_changed",
+    "register_deck", "deck_registered", "owner_changed", "host_started", "clock_changed", "self_tested",
+    "certificate_used",
+)  # fmt: skip
 _INTEGERS = {"u8": "B", "u16": "H", "u32": "I", "i8": "b", "i16": "h", "i32": "i"}
 _NO_NUMBER = "not a whole number"
 _NOT_UTF8 = "not UTF-8"
@@ -310,7 +321,7 @@ def _plan(checks: "list[_Check]", fields: "Row") -> "list[_Fixed | _Variable]":
 
 
 class Codec:
-    """A schema's messages by id and by name; each is prepared when it is first used."""
+    """A schema's messages by id and by name; each is prepared when it is first used, or each time (RARE)."""
 
     def __init__(
         self,
@@ -408,8 +419,9 @@ class Codec:
         for name, minor in self._since:
             if name == message.name:
                 message.minor = minor
-        self._ready[message.id] = message
-        self._named[message.name] = message
+        if message.name not in RARE:
+            self._ready[message.id] = message
+            self._named[message.name] = message
         return message
 
 

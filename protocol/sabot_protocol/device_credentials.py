@@ -14,7 +14,7 @@ from sabot_protocol.link import SILENCE_MS
 from sabot_protocol.mac import digests_equal
 from sabot_protocol.schema import ROUND_OPEN_FLAG
 from sabot_protocol.session import elevation_proof
-from sabot_protocol.wire_constants import BY_SLOT_KEY, DEVICE, FIRST_PERSON, KEY_SIZE, SLOTS
+from sabot_protocol.wire_constants import BY_CERTIFICATE, BY_SLOT_KEY, DEVICE, FIRST_PERSON, KEY_SIZE, SLOTS
 
 TABLE = enum_number("Role", "table")
 SERVICE = enum_number("Role", "service")
@@ -25,7 +25,9 @@ KEY_REQUESTS = ("elevate", "set_key", "remove_key", "key_slots", "evict_owner", 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from sabot_protocol.codec import Values
+    from sabot_protocol.device_certificates import CertificateDesk
     from sabot_protocol.device_port import DevicePort
+    from sabot_protocol.ed25519 import SignatureCheck
 
 
 class Credentials:
@@ -37,11 +39,28 @@ class Credentials:
         self.grant: tuple[int, int, int, bytes] | None = None  # slot, message, request id, hash of the body
         self._granted = [0, 0]  # the newest request id authorised in this session: of commands, of queries
         self.by = (0, 0, 0)  # slot, role and person that authorised the current request; 0 for nobody
+        self.desk: CertificateDesk | None = None  # from the first certificate or list on
 
     def begin_session(self) -> None:
         """Forget what was authorised in the session before."""
-        self.grant = None
         self._granted = [0, 0]
+        self.grant = None
+        if self.desk is not None:
+            self.desk.begin_session()
+
+    def drop_grant(self) -> None:
+        """What was authorised and has not come is not authorised any more."""
+        self.grant = None
+        if self.desk is not None:
+            self.desk.drop_grant()
+
+    def open_desk(self) -> "CertificateDesk":
+        """What is about certificates; a board loads it when it is needed."""
+        if self.desk is None:
+            from sabot_protocol.device_certificates import CertificateDesk
+
+            self.desk = CertificateDesk(self._port)
+        return self.desk
 
     def role(self) -> int:
         """The role of the request in hand: of the person who authorised it, or the session's own."""
@@ -51,7 +70,7 @@ class Credentials:
         """Slot, role and person that authorised this request, which uses it up; zeros if none did."""
         grant = self.grant
         if grant is None or grant[1] != message.id or grant[2] != request_id:
-            return 0, 0, 0
+            return (0, 0, 0) if self.desk is None else self.desk.use(message, request_id, body)
         self.grant = None
         if not digests_equal(sha256(body).digest(), grant[3]):
             return 0, 0, 0
@@ -66,6 +85,8 @@ class Credentials:
         self.grant = None
         if self._port.slot != DEVICE:
             raise Refusal("wrong_role", (OBSERVER,))
+        if scheme == BY_CERTIFICATE:
+            return self.open_desk().elevate(slot, message, request_id, body_hash, proof)
         if scheme != BY_SLOT_KEY:
             raise Refusal("not_supported")
         key = device.keys.get(slot) if slot >= FIRST_PERSON else None
@@ -176,7 +197,11 @@ class Credentials:
             return ()
         port, request_id = self._port, self._port.requests.current
         link = port.link
-        line = rotation_line(house.key, key, number, old_until_s)
+        old = house.key
+        line = rotation_line(old, key, number, old_until_s)
+
+        def begin() -> "SignatureCheck":
+            return device.executor.check_signature(old, proof, (line,))
 
         def done(fits: bool) -> None:
             if port.link is not link:
@@ -193,7 +218,7 @@ class Credentials:
                 refused = refusal
             port.requests.answer_later("house_key", request_id, refused)
 
-        device.check_signature(house.key, proof, line, done)
+        device.check_signature(port, begin, done)
         raise AnsweredLater
 
     def _bind(self, key: bytes, site: str, person: int) -> None:

@@ -38,6 +38,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from sabot_protocol.codec import Values
     from sabot_protocol.device_port import DevicePort
+    from sabot_protocol.ed25519 import SignatureCheck
 
 
 class HandshakeResponder:
@@ -147,13 +148,23 @@ class HandshakeResponder:
         else:
             from sabot_protocol.house_lines import reset_line
 
-            line = reset_line(house.key, device.identity.serial, house.count)
+            key = house.key
+            line = reset_line(key, device.identity.serial, house.count)
+
+            def begin() -> "SignatureCheck":
+                return device.executor.check_signature(key, proof, (line,))
+
             try:
-                device.check_signature(house.key, proof, line, lambda fits: self._reset_checked(nonce, fits))
+                device.check_signature(self._port, begin, lambda fits: self._reset_checked(nonce, fits))
             except Refusal as refusal:
                 self._refuse(nonce, refusal.error)
                 return
             self._shown = proof
+
+    def close(self) -> None:
+        """The cable is gone: forget what was begun on it."""
+        self.pending = None
+        self._shown = b""
 
     def _reset_checked(self, nonce: bytes, fits: bool) -> None:
         device = self._device

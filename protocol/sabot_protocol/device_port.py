@@ -237,7 +237,8 @@ class DevicePort(FrameReceiver):
     def close(self) -> None:
         """The cable is gone, and with it the session."""
         self._drop_session()
-        self.handshake.pending = None
+        self.device.drop_check(self)
+        self.handshake.close()
 
     def _fill(self, link: Link, most: int) -> None:
         """Put at most so many messages into the window: answers, which always find a place, then events."""
@@ -308,6 +309,7 @@ class DevicePort(FrameReceiver):
         device = self.device
         if self.link is None:
             device.sessions.append(self)
+        device.drop_check(self)
         self.link = Link(session, device.window, window, max_payload, self.diagnostics, now)
         self.link.schedule_ack()
         self.diagnostics.sessions += 1
@@ -326,8 +328,9 @@ class DevicePort(FrameReceiver):
     def _drop_session(self) -> None:
         if self.link is not None:
             self.device.sessions.remove(self)
+            self.device.drop_check(self)
         self.link = None
-        self.credentials.grant = None
+        self.credentials.drop_grant()
         self.ending = False
         self.attached = False
         self.requests.busy_up_to = 0
@@ -355,12 +358,12 @@ class DevicePort(FrameReceiver):
 
     def demote(self) -> None:
         """Another cable owns the device now, or none."""
-        self.credentials.grant = None
+        self.credentials.drop_grant()
 
     def detach(self) -> None:
         """End the attachment of the session; an owner gives the device up."""
         self.attached = False
-        self.credentials.grant = None
+        self.credentials.drop_grant()
         if self.device.owner is self:
             self._end_provisioning()
             self.device.set_owner(None)

@@ -47,6 +47,7 @@ EVIDENCE = (
     "elevation_used", "key_changed", "key_removed", "owner_evicted", "proofs_refused", "chain_key_given",
     "chain_begun", "house_changed", "game_changed", "calibrated", "deck_registered", "deck_removed",
     "faces_revealed", "presence_shown", "provisioning_ended", "reset_used",
+    "certificate_used", "revocations_taken",
 )  # fmt: skip
 # Of those a host can cause some at will, without a person: so many rows, then one an hour. The first reveal
 # of each round is not counted among them.
@@ -65,6 +66,11 @@ if TYPE_CHECKING:
     from sabot_protocol.device_port import DevicePort
     from sabot_protocol.ed25519 import SignatureCheck
     from sabot_protocol.link import Link
+
+    # the cable, how the check begins, who is told whether the signature fits, and the check once it has begun
+    PendingCheck = tuple[
+        DevicePort, Callable[[], SignatureCheck], Callable[[bool], None], SignatureCheck | None
+    ]
 
 
 class DeviceIdentity:
@@ -128,8 +134,7 @@ class DeviceProtocol:
         # While a new device is provisioned: first key, boot id and n of the first event, first hash
         self._first_key: tuple[bytes, int, int, bytes] | None = None
         self._first_key_for: Link | None = None  # the session that has it
-        # The signature that is being checked, and who is told whether it fits
-        self._check: tuple[SignatureCheck, Callable[[bool], None]] | None = None
+        self._checks: list[PendingCheck] = []  # signatures to check, one for each cable at most
         self.owner: DevicePort | None = None
         self.sessions: list[DevicePort] = []  # the cables that have one
         self.handshakes = 0
@@ -143,6 +148,8 @@ class DeviceProtocol:
         self._utc: tuple[int, int, int] | None = None  # seconds, ms, at this uptime (ms)
         self._utc_set_s = 0
         self._trusted_s: int | None = None  # UTC when this boot began, from which leaps are told
+        self.latest_s = 0
+        """The latest UTC from which the clock was set back, without a person's authority, in this boot."""
         usable = True
         reset = False
         try:
@@ -454,6 +461,7 @@ class DeviceProtocol:
         began_s = utc_s - self._uptime_s
         if self._trusted_s is None or authorised or began_s < self._trusted_s:
             self._trusted_s = began_s
+        self.latest_s = 0 if authorised else max(self.latest_s, before)
         self._utc = (utc_s, utc_ms, self._uptime_ms)
         self._utc_set_s = self._uptime_s
         step = utc_s - before if quality != UNKNOWN_TIME else 0
@@ -468,26 +476,48 @@ class DeviceProtocol:
 
     # -- keys and proofs ------------------------------------------------------------------------
 
+    def memory(self) -> RecordStore:
+        """Critical memory."""
+        return self._memory
+
     def check_signature(
-        self, public: bytes, signature: bytes, text: bytes, done: "Callable[[bool], None]"
+        self, port: "DevicePort", begin: "Callable[[], SignatureCheck]", done: "Callable[[bool], None]"
     ) -> None:
-        """Begin to check a signature; ``done`` is told whether it fits. Refusal while another is checked."""
-        if self._check is not None:
-            raise Refusal("busy", (0,))
-        self._check = (self.executor.check_signature(public, signature, text), done)
+        """Check a signature while nothing moves; ``done`` is told whether it fits.
+
+        Refusal while another one of the same cable is checked: a flood on one cable holds up no other.
+        """
+        for each in self._checks:
+            if each[0] is port:
+                raise Refusal("busy", (0,))
+        self._checks.append((port, begin, done, None))
+
+    def drop_check(self, port: "DevicePort") -> None:
+        """The cable's session is over: what it waits for is not checked."""
+        self._checks = [each for each in self._checks if each[0] is not port]
 
     def checking(self) -> bool:
         """Whether ``work`` has something to do now."""
-        return self._check is not None and not self.executor.on_grid()
+        return len(self._checks) > 0 and not self.executor.on_grid() and self.executor.idle()
 
     def work(self) -> None:
-        """One slice of a signature that is being checked."""
-        if self._check is None:
+        """One slice of a signature that is being checked: the owner's first, the others in turn."""
+        checks = self._checks
+        if not checks:
             return
-        check, done = self._check
-        if check.step():
-            self._check = None
+        index = 0
+        for at in range(len(checks)):
+            if checks[at][0] is self.owner:
+                index = at
+        port, begin, done, check = checks.pop(index)
+        if check is None:
+            check = begin()
+        elif check.step():
             done(check.fits)
+            if not checks:
+                self.executor.signatures_checked()
+            return
+        checks.append((port, begin, done, check))
 
     def open_slots(self) -> None:
         """The device was given its key: for a while its owner may fill the empty slots."""

@@ -7,7 +7,7 @@ through the ledger, so a repeated one is answered from there and not executed ag
 from sabot_protocol import ledger
 from sabot_protocol.codec import MessageCodec, enum_number
 from sabot_protocol.device_credentials import KEY_REQUESTS, SERVICE, TABLE, Credentials
-from sabot_protocol.device_protocol import OBSERVER, UNKNOWN_TIME, Caller
+from sabot_protocol.device_protocol import NO_SLOT, OBSERVER, UNKNOWN_TIME, Caller
 from sabot_protocol.errors import AnsweredLater, FieldError, MemoryFailed, Refusal
 from sabot_protocol.schema import CLOCK_KNOWN_FLAG, HIDDEN, OWNED_FLAG
 from sabot_protocol.wire_constants import DEVICE, LAST_COMMAND, MAX_AHEAD, RESOLVE
@@ -16,12 +16,14 @@ FLOOR = enum_number("Role", "floor")
 OWNER_MODE = enum_number("AttachMode", "owner")
 SESSION_REQUESTS = ("status", "attach", "detach", "set_clock", "counters", "trace", "checkpoint")
 """The requests that ``RequestHandler`` executes, by the name of its methods."""
+CERTIFICATE_REQUESTS = ("certificate", "revocations")
+"""The requests that ``CertificateDesk`` executes, by the name of its methods."""
 WITH_SECRET = tuple([name for name, _ in HIDDEN])  # their last value is hidden by a pad of the session
 KEEP_SLOTS_OPEN = ("set_key", "remove_key", "set_clock")  # any other command ends provisioning
 TRACE_PAGE = 10
 # What is executed although few places are left for events: it ends something, or lets an owner read
 NEVER_BUSY = ("void_round", "stop", "mark_out_of_order", "clear_fault", "evict_owner")
-QUERIES_THAT_REPORT = ("faces", "checkpoint", "chain_key", "house_key")
+QUERIES_THAT_REPORT = ("faces", "checkpoint", "chain_key", "house_key", "revocations")
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -117,7 +119,7 @@ class RequestHandler:
             if not self.busy_up_to or request_id < self.busy_from:
                 self.busy_from = request_id
             self.busy_up_to = max(self.busy_up_to, request_id)
-            self._credentials.grant = None  # it is authorised anew when it comes again
+            self._credentials.drop_grant()  # it is authorised anew when it comes again
             return True
         if request_id == self.busy_up_to:
             self.busy_up_to = 0
@@ -130,16 +132,19 @@ class RequestHandler:
         device = self._device
         try:
             values = self._check(message, request_id, body)
-            if message.name in QUERIES_THAT_REPORT and device.events.is_nearly_full():
+            slot, role, person = self._credentials.by
+            reports = message.name in QUERIES_THAT_REPORT or (slot == NO_SLOT and message.kind == "query")
+            if reports and device.events.is_nearly_full():
                 raise Refusal("busy", (device.events.free(),))
             if message.kind == "command":
                 device.ledger.begin(self._port.host_id, request_id)
                 if message.name not in KEEP_SLOTS_OPEN:
                     device.keys.open = False
-                if self._credentials.by[1]:
-                    slot, role, person = self._credentials.by
+                if role and slot != NO_SLOT:
                     host_id = self._port.host_id
                     device.emit("elevation_used", host_id, slot, role, person, message.id, request_id)
+            if slot == NO_SLOT:
+                self._credentials.open_desk().tell(message.id, request_id, role)
             answer = device.codec.named(message.answer)
             return answer.id, (0, answer.pack(self._carry_out(message, values, request_id)))
         except AnsweredLater:
@@ -177,15 +182,18 @@ class RequestHandler:
         waits = self.busy_up_to > 0 and self.busy_from <= request_id <= self.busy_up_to
         return waits or (request_id > 0 and request_id == self._busy_query)
 
-    def answer_later(self, name: str, request_id: int, refusal: "Refusal | None") -> None:
-        """Answer a query that raised AnsweredLater: done, or refused. Its session must still run."""
-        id = self._device.codec.named(name).id
+    def answer_later(
+        self, name: str, request_id: int, refusal: "Refusal | None", values: "Values" = ()
+    ) -> None:
+        """Answer a query that raised AnsweredLater, or refuse it. Its session must still run."""
+        message = self._device.codec.named(name)
         if refusal is not None:
             if refusal.error == "busy":
                 self._busy_query = request_id
-            self._refuse_request(request_id, id, refusal)
+            self._refuse_request(request_id, message.id, refusal)
         else:
-            self._answer(request_id, self._device.codec.named("done").id, (0, b""))
+            answer = self._device.codec.named(message.answer)
+            self._answer(request_id, answer.id, (0, answer.pack(values)))
 
     def _refuse_request(self, request_id: int, message: int, refusal: Refusal) -> None:
         self._answer(request_id, message, self._details(refusal))
@@ -206,6 +214,8 @@ class RequestHandler:
             values = values[:-1] + (self._port.link.session.hide(message.id, request_id, values[-1]),)
         if name in SESSION_REQUESTS:
             answer = getattr(self, name)(*values)
+        elif name in CERTIFICATE_REQUESTS:
+            answer = getattr(self._credentials.open_desk(), name)(*values)
         elif name in KEY_REQUESTS:
             answer = getattr(self._credentials, name)(*values)
         else:

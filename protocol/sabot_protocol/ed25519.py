@@ -8,7 +8,7 @@ import struct
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Generator
+    from collections.abc import Generator, Iterable
 
 SIGNATURE_SIZE = 64
 PUBLIC_SIZE = 32
@@ -61,11 +61,14 @@ _K = (
 
 
 class SignatureCheck:
-    """One signature that is being checked: ``step`` until it returns True, then ``fits`` has the result."""
+    """One signature that is being checked: ``step`` until it returns True, then ``fits`` has the result.
 
-    def __init__(self, public: bytes, signature: bytes, text: bytes) -> None:
+    The text is given in parts: a list of revocations is long, and a board has little memory.
+    """
+
+    def __init__(self, public: bytes, signature: bytes, text: "Iterable[bytes]") -> None:
         self.fits = False
-        self._work = _check(bytes(public), bytes(signature), bytes(text))
+        self._work = _check(bytes(public), bytes(signature), text)
 
     def step(self) -> bool:
         """One slice of the work; whether it is done."""
@@ -77,7 +80,7 @@ class SignatureCheck:
         return False
 
 
-def _check(public: bytes, signature: bytes, text: bytes) -> "Generator[None, None, bool]":
+def _check(public: bytes, signature: bytes, text: "Iterable[bytes]") -> "Generator[None, None, bool]":
     """Whether s·B - h·A is the R of the signature; no cofactor, and no key of small order."""
     if len(signature) != SIGNATURE_SIZE or len(public) != PUBLIC_SIZE:
         return False
@@ -96,7 +99,7 @@ def _check(public: bytes, signature: bytes, text: bytes) -> "Generator[None, Non
         small = _double(small)
     if not small[0]:
         return False
-    digest = yield from _sha512(signature[:32] + public + text)
+    digest = yield from _sha512(signature[:32] + public, text)
     base = (_BX, _BY, 1, _BX * _BY % _P)
     minus_entry, base_entry = _entry(minus), _entry(base)
     yield
@@ -181,13 +184,26 @@ def _double(point: "tuple[int, int, int, int]") -> "tuple[int, int, int, int]":
     return e * f % _P, g * h % _P, f * g % _P, e * h % _P
 
 
-def _sha512(text: bytes) -> "Generator[None, None, bytes]":
-    """The SHA-512 of a text (FIPS 180-4)."""
-    size = len(text)
-    text += b"\x80" + bytes((111 - size) % 128) + (size * 8).to_bytes(16, "big")
+def _blocks(first: bytes, parts: "Iterable[bytes]") -> "Generator[bytes, None, None]":
+    """A text in blocks of 128 bytes, the last ones with SHA-512's padding."""
+    size = len(first)
+    for part in parts:
+        size += len(part)
+        first += part
+        while len(first) >= 128:
+            yield first[:128]
+            first = first[128:]
+    first += b"\x80" + bytes((111 - size) % 128) + (size * 8).to_bytes(16, "big")
+    yield first[:128]
+    if len(first) > 128:
+        yield first[128:]
+
+
+def _sha512(first: bytes, parts: "Iterable[bytes]") -> "Generator[None, None, bytes]":
+    """The SHA-512 (FIPS 180-4) of a text: fewer than 128 bytes, and parts that follow."""
     state = list(struct.unpack(">8Q", _FIRST))
-    for at in range(0, len(text), 128):
-        words = list(struct.unpack(">16Q", text[at : at + 128]))
+    for block in _blocks(first, parts):
+        words = list(struct.unpack(">16Q", block))
         a, b, c, d, e, f, g, h = state
         for turn in range(80):
             word = words[turn & 15]

@@ -4,6 +4,8 @@ from sabot_protocol.errors import Refusal
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from sabot_protocol.codec import Values
     from sabot_protocol.ed25519 import SignatureCheck
 
@@ -54,11 +56,16 @@ class Executor:
         Called at provisioning, before the key is saved. MemoryFailed if the bytes cannot be saved.
         """
 
-    def check_signature(self, public: bytes, signature: bytes, text: bytes) -> "SignatureCheck":
-        """Begin to check an Ed25519 signature. A board with something faster returns that."""
+    def check_signature(
+        self, public: bytes, signature: bytes, text: "Iterable[bytes]"
+    ) -> "SignatureCheck":
+        """Begin to check a signature (Ed25519) of a text in parts. A board may return something faster."""
         from sabot_protocol.ed25519 import SignatureCheck  # a board loads it when it is needed
 
         return SignatureCheck(public, signature, text)
+
+    def signatures_checked(self) -> None:
+        """No signature is being checked any more: a board may free what it loaded for that."""
 
     def draw_key(self) -> bytes:
         """32 secret bytes of the generator, empty without a generator; Refusal if it failed."""

@@ -5,6 +5,7 @@ written whole: a cut at any moment leaves the old one or the new one.
 """
 
 from sabot_protocol.errors import MemoryDamaged
+from sabot_protocol.schema import MAX_REVOKED
 
 # Every record of the device end: (name, greatest size in bytes).
 COMMAND_SLOTS = 16
@@ -20,6 +21,7 @@ RECORDS = (
 LATER_RECORDS = (
     ("chain", 6 * 4 + 3 * 32),  # event_chain
     ("checkpoint", 84),  # the newest, as its event is hashed
+    ("revocations", 36 + 16 * MAX_REVOKED),  # the house's key, the list's number, ids
 )
 # Of these no slot may hold an older version once a save has returned.
 SECRET_RECORDS = ("keys", "seed", "chain")

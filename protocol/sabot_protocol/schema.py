@@ -41,6 +41,7 @@ MAJOR = 1
 MINOR = 0
 FROZEN_BELOW = 0x40
 MAX_WINDOW = const(16)  # messages in flight, in each direction
+MAX_REVOKED = const(250)  # certificates in the list of revocations that a device keeps
 
 # Bits of IdentityFlag.
 PROVISIONED_FLAG = const(0x0001)
@@ -117,6 +118,11 @@ ENUMS = (
         ("clock_unknown", 21), ("watchdog_reset", 22), ("power_lost", 23), ("stopped", 24),
     )),
     ("RngSource", (("noise", 1), ("generator", 2))),
+    ("CertificateReason", (
+        ("no_house", 1), ("wrong_site", 2), ("forged", 3), ("time_unknown", 4), ("expired", 5),
+        ("revoked", 6), ("no_revocations", 7), ("not_shown", 8), ("role_missing", 9), ("wrong_proof", 10),
+        ("shown_before", 11), ("old_list", 12), ("bad_list", 13),
+    )),
     ("DropReason", (("replaced", 1), ("stopped", 2), ("deck_removed", 3))),
     ("Forbidden", (
         ("two_decks_already", 1), ("same_back", 2), ("unknown_back", 3), ("deck_used_before", 4),
@@ -276,6 +282,26 @@ MESSAGES = (
         ("number", "u32", 0, 0xFFFFFFFF),
         ("old_until_s", "u32", 0, 0xFFFFFFFF),
         ("proof", "blob", 0, 64),
+    )),
+    (0x23, "certificate", "query", "done", "any", (
+        ("key", "bytes", 32),
+        ("not_after_s", "u32", 0, 0xFFFFFFFF),
+        ("person", "text", 1, 32),
+        ("roles", "u8", 0, 255),
+        ("site", "text", 1, 24),
+        ("signature", "bytes", 64),
+    )),
+    (0x24, "revocations", "query", "revocations_are", "table dealer floor service lab", (
+        ("number", "u32", 0, 0xFFFFFFFF),
+        ("count", "u16", 0, MAX_REVOKED),
+        ("first", "u16", 0, MAX_REVOKED),
+        ("ids", "blob", 0, 144),
+        ("signature", "blob", 0, 64),
+    )),
+    (0x2C, "revocations_are", "answer", "", "", (
+        ("known", "u8", 0, 1),
+        ("number", "u32", 0, 0xFFFFFFFF),
+        ("taken", "u16", 0, MAX_REVOKED),
     )),
     (0x26, "evidence", "query", "evidence_is", "table dealer floor service lab", (
         ("from_n", "u32", 0, 0xFFFFFFFF),
@@ -673,6 +699,19 @@ MESSAGES = (
         ("house", "bytes", 32),
         ("count", "u32", 0, 0xFFFFFFFF),
     )),
+    (0xB4, "certificate_used", "event", "", "", (
+        ("host_id", "bytes", 8),
+        ("certificate", "bytes", 16),
+        ("person", "text", 1, 32),
+        ("role", "enum", "Role"),
+        ("request", "u8", 0, 255),
+        ("request_number", "u32", 0, 0xFFFFFFFF),
+    )),
+    (0xB5, "revocations_taken", "event", "", "", (
+        ("number", "u32", 0, 0xFFFFFFFF),
+        ("count", "u16", 0, MAX_REVOKED),
+        ("host_id", "bytes", 8),
+    )),
     # Commit and reveal ------------------------------------------------------------------------
     (0xC0, "commit_shuffle", "command", "commitment_is", "table", (("deck_id", "u32", 1, 0xFFFFFFFF),)),
     (0xC1, "commitment_is", "answer", "", "", (
@@ -729,7 +768,6 @@ MESSAGES = (
 
 # Ids kept for messages that are not built yet: (id, name). No other message may take them.
 RESERVED = (
-    (0x23, "certificate"), (0x24, "revocations"),
     (0xD0, "update_begin"), (0xD1, "update_data"), (0xD2, "update_finish"), (0xD3, "update_progress"),
 )
 
@@ -802,6 +840,7 @@ ERRORS = (
     (24, "busy", (("free", "u16", 0, 0xFFFF),)),
     (25, "number_ahead", (("newest", "u32", 0, 0xFFFFFFFF),)),
     (26, "reset_required", ()),
+    (27, "certificate_refused", (("reason", "u8", 0, 255),)),
 )
 
 # What each end counts, in the order of the ``counters_are`` message.

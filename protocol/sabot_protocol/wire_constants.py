@@ -44,3 +44,5 @@ OBSERVERS = 1  # proves sessions that only observe
 FIRST_PERSON = 2
 SLOTS = 14
 BY_SLOT_KEY = 1  # the scheme of an elevation that is proved by HMAC with the slot's key
+BY_CERTIFICATE = 2  # the scheme of an elevation that is proved by a signature with a certificate's key
+CERTIFICATE_ID = 16  # bytes of a certificate's id

@@ -44,10 +44,11 @@ NAMES.message = {
   [18] = "attach", [19] = "attached", [20] = "detach", [21] = "elevate", [22] = "elevated",
   [23] = "component", [24] = "component_is", [29] = "set_key", [30] = "remove_key",
   [32] = "evict_owner", [33] = "chain_key", [39] = "chain_key_is", [34] = "house_key",
-  [38] = "evidence", [40] = "evidence_is", [41] = "checkpoint", [42] = "checkpoint_is",
-  [63] = "done", [64] = "set_clock", [66] = "locate", [67] = "counters", [68] = "counters_are",
-  [69] = "trace", [70] = "trace_is", [71] = "set_game", [72] = "game", [73] = "game_is",
-  [74] = "log", [75] = "log_is", [76] = "key_slots", [77] = "key_slots_are", [78] = "call_floor",
+  [35] = "certificate", [36] = "revocations", [44] = "revocations_are", [38] = "evidence",
+  [40] = "evidence_is", [41] = "checkpoint", [42] = "checkpoint_is", [63] = "done",
+  [64] = "set_clock", [66] = "locate", [67] = "counters", [68] = "counters_are", [69] = "trace",
+  [70] = "trace_is", [71] = "set_game", [72] = "game", [73] = "game_is", [74] = "log",
+  [75] = "log_is", [76] = "key_slots", [77] = "key_slots_are", [78] = "call_floor",
   [80] = "register_deck", [81] = "remove_deck", [82] = "shuffle", [83] = "shuffle_begun",
   [84] = "open_round", [85] = "dispense_stack", [86] = "end_round", [87] = "void_round",
   [88] = "clear_fault", [89] = "close_bets", [90] = "play_one_deck", [91] = "deliver_deck",
@@ -72,7 +73,8 @@ NAMES.message = {
   [167] = "stopped", [168] = "purged", [169] = "path_inspected_by", [170] = "presence_shown",
   [171] = "chain_checkpoint", [172] = "hands_changed", [173] = "provisioning_ended",
   [174] = "roller_times", [175] = "events_lost", [176] = "chain_begun", [177] = "chain_key_given",
-  [178] = "house_changed", [179] = "reset_used", [192] = "commit_shuffle", [193] = "commitment_is",
+  [178] = "house_changed", [179] = "reset_used", [180] = "certificate_used",
+  [181] = "revocations_taken", [192] = "commit_shuffle", [193] = "commitment_is",
   [194] = "shuffle_with", [195] = "reveal_shuffle", [196] = "shuffle_revealed",
   [197] = "shuffle_slots", [198] = "shuffle_slots_are", [199] = "rng_samples",
   [200] = "shuffle_committed", [201] = "shuffle_dropped", [202] = "shuffle_revealable",
@@ -85,7 +87,7 @@ NAMES.error = {
   [13] = "too_soon", [14] = "no_such_key", [15] = "not_provisioned", [16] = "already_provisioned",
   [17] = "bad_proof", [18] = "not_supported", [19] = "device_fault", [20] = "memory_failed",
   [21] = "not_allowed", [22] = "keys_damaged", [23] = "provisioning_closed", [24] = "busy",
-  [25] = "number_ahead", [26] = "reset_required",
+  [25] = "number_ahead", [26] = "reset_required", [27] = "certificate_refused",
 }
 NAMES.counter = {
   [1] = "frames_in", [2] = "frames_out", [3] = "bad_crc", [4] = "bad_length", [5] = "bad_overrun",
@@ -178,6 +180,11 @@ NAMES.Fault = {
 }
 NAMES.RngSource = {
   [1] = "noise", [2] = "generator",
+}
+NAMES.CertificateReason = {
+  [1] = "no_house", [2] = "wrong_site", [3] = "forged", [4] = "time_unknown", [5] = "expired",
+  [6] = "revoked", [7] = "no_revocations", [8] = "not_shown", [9] = "role_missing",
+  [10] = "wrong_proof", [11] = "shown_before", [12] = "old_list", [13] = "bad_list",
 }
 NAMES.DropReason = {
   [1] = "replaced", [2] = "stopped", [3] = "deck_removed",
@@ -405,16 +412,16 @@ message(0x13, "attached", "answer", "Events now come; says who owns the device a
 })
 message(0x14, "detach", "query", "Ends the stream of events and gives up ownership and role.", {})
 message(0x15, "elevate", "query", "Lets a person authorise one request of this session, named by its number and body.", {
-  { "scheme", "u8", 0, 255, about = "how it is proved; 1: HMAC with the slot's key" },
-  { "slot", "u8", 0, 255, about = "the person's key slot, 2 to 13" },
+  { "scheme", "u8", 0, 255, about = "how it is proved; 1: HMAC with the slot's key; 2: signature with a certificate's key" },
+  { "slot", "u8", 0, 255, about = "the person's key slot, 2 to 13; in scheme 2 the role to act in" },
   { "request", "u8", 0, 255, names = NAMES.message, about = "id of the request that is authorised" },
-  { "request_number", "u32", 0, 4294967295, about = "number of that request; higher than in the elevation before" },
-  { "body_sha256", "bytes", 32, about = "SHA-256 of that request's body as it is sent" },
-  { "proof", "blob", 16, 64, about = "made from the slot's key, this session, and the fields before it" },
+  { "request_number", "u32", 0, 4294967295, about = "number of that request; in scheme 2 of the elevation itself; rises" },
+  { "body_sha256", "bytes", 32, about = "SHA-256 of that request's body as sent; in scheme 2 before secrets are hidden" },
+  { "proof", "blob", 16, 64, about = "made from the person's key, this session, and the fields before it" },
 })
 message(0x16, "elevated", "answer", "The proof was right: the request it names may be sent now.", {
-  { "role", "u8", 0, 255, names = NAMES.Role, about = "number of the Role of the slot" },
-  { "person", "u32", 0, 4294967295, about = "the person of the slot" },
+  { "role", "u8", 0, 255, names = NAMES.Role, about = "number of the Role that the request has" },
+  { "person", "u32", 0, 4294967295, about = "the person of the slot; of a certificate the first four bytes of its id" },
 })
 message(0x17, "component", "query", "Asks what one part of the software is.", {
   { "component", "u8", 1, 255, names = NAMES.Component, about = "number of a Component" },
@@ -449,6 +456,26 @@ message(0x22, "house_key", "query", "Hands over the public key of the device's h
   { "number", "u32", 0, 4294967295, about = "number of the rotation that names this key; 0 if the device had none" },
   { "old_until_s", "u32", 0, 4294967295, about = "until when the old key's certificates are good, as the rotation says (s)" },
   { "proof", "blob", 0, 64, about = "the old key's signature of the rotation; empty without a house" },
+})
+message(0x23, "certificate", "query", "Shows a person's certificate, which the device's house has signed.", {
+  { "key", "bytes", 32, about = "the person's public key, Ed25519" },
+  { "not_after_s", "u32", 0, 4294967295, about = "the certificate's last second, UTC since 1970 (s)" },
+  { "person", "text", 1, 32, about = "the person's id, printable ASCII without quotes and backslashes" },
+  { "roles", "u8", 0, 255, about = "a bit for each Role: 1 << its number; dealer, floor and service only" },
+  { "site", "text", 1, 24, about = "the site that it is for; the device's" },
+  { "signature", "bytes", 64, about = "the house's signature of the certificate" },
+})
+message(0x24, "revocations", "query", "Hands over the house's list of revoked certificates, a part in each message.", {
+  { "number", "u32", 0, 4294967295, about = "number of the list; it rises with each list of a house" },
+  { "count", "u16", 0, 250, about = "how many ids the list has" },
+  { "first", "u16", 0, 250, about = "how many of them were sent before" },
+  { "ids", "blob", 0, 144, about = "ids of 16 bytes, in the order of the list; up to nine" },
+  { "signature", "blob", 0, 64, about = "the house's signature of the list, behind all ids; empty before" },
+})
+message(0x2c, "revocations_are", "answer", "The number of the list that the device keeps, and what it has of a newer one.", {
+  { "known", "u8", 0, 1, about = "1 if the device keeps a list of its present house" },
+  { "number", "u32", 0, 4294967295, about = "number of that list; 0 if there is none" },
+  { "taken", "u16", 0, 250, about = "ids that the device has of the list that this host hands over" },
 })
 message(0x26, "evidence", "query", "Asks for one row of the ring that holds evidence only.", {
   { "from_n", "u32", 0, 4294967295, about = "the row wanted; the next one that is there is answered" },
@@ -902,6 +929,19 @@ message(0xb3, "reset_used", "event", "The device was given a key under a reset s
   { "house", "bytes", 32, about = "the house's public key" },
   { "count", "u32", 0, 4294967295, about = "the number that the statement was for" },
 })
+message(0xb4, "certificate_used", "event", "A person authorised a request by a certificate.", {
+  { "host_id", "bytes", 8, about = "id of the host that asked" },
+  { "certificate", "bytes", 16, about = "the certificate's id" },
+  { "person", "text", 1, 32, about = "the person's id, as the certificate has it" },
+  { "role", "enum", names = NAMES.Role, about = "the role that the person took for this request" },
+  { "request", "u8", 0, 255, names = NAMES.message, about = "id of the request that was authorised" },
+  { "request_number", "u32", 0, 4294967295, about = "number of that request" },
+})
+message(0xb5, "revocations_taken", "event", "The device keeps a newer list of revoked certificates from now on.", {
+  { "number", "u32", 0, 4294967295, about = "number of the list" },
+  { "count", "u16", 0, 250, about = "how many certificates it names" },
+  { "host_id", "bytes", 8, about = "id of the host that handed it over" },
+})
 message(0xc0, "commit_shuffle", "command", "Asks the device to bind itself to the seed of a deck's next shuffle.", {
   { "deck_id", "u32", 1, 4294967295, about = "the deck that is to be shuffled" },
 })
@@ -1016,6 +1056,9 @@ error_details(25, "number_ahead", "The number is 0, is not of a query's or comma
   { "newest", "u32", 0, 4294967295, about = "highest command number of this host on record; 0 for a query" },
 })
 error_details(26, "reset_required", "The device belongs to a house, which has not signed for this reset. Have the house's office sign a reset statement for serial number and reset count.", {})
+error_details(27, "certificate_refused", "The certificate, its proof or the list of revocations is not accepted. The reason says what is wrong; the house's office can sign a new certificate.", {
+  { "reason", "u8", 0, 255, names = NAMES.CertificateReason, about = "a number of CertificateReason" },
+})
 
 -- What is not in the schema's tables
 local bad = declare(ProtoField.string("sabot.bad", "Damaged frame"))

@@ -24,7 +24,7 @@ from sabot_simulators.mechanism.simulated_machine import SimulatedMachine
 from sabot_simulators.oracle import Oracle
 from sabot_simulators.python_device import PythonDevice
 
-CHIP_SIZE = 8192  # enough for every record, and quick to copy
+CHIP_SIZE = 14336  # enough for every record, and quick to copy
 PAUSE_US = 200_000  # people are not as quick as machines
 GAME = ("Three Card Poker", 0, 1, 3, 8)
 BLADE_UM = 40  # a calibration to be kept

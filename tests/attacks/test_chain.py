@@ -26,7 +26,7 @@ class Machine:
     """A device over chips that outlive its power."""
 
     def __init__(self) -> None:
-        self.fram, self.flash, self.evidence_flash = SimFram(8192), SimFlash(), SimFlash()
+        self.fram, self.flash, self.evidence_flash = SimFram(14336), SimFlash(), SimFlash()
         self.random = random.Random(5)
         self.boot()
         self.device.begin_chain(PROVISIONED, FIRST_KEY)

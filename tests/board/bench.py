@@ -5,6 +5,7 @@ Only the last line depends on this computer: how fast it emulates.
 
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from random import Random
 from statistics import median
@@ -12,6 +13,7 @@ from tempfile import TemporaryDirectory
 
 from rich.console import Console
 from rich.table import Table as Printed
+from tests.board import house
 from tests.board.heap import Collection, Garbage, Heap, watched
 
 from sabot_firmware import hardware, shoe
@@ -20,6 +22,7 @@ from sabot_image_build.build import BuiltImage, build_uf2
 from sabot_protocol import grid
 from sabot_protocol.codec import CODEC
 from sabot_protocol.link import KEEP_ALIVE_MS, SILENCE_MS
+from sabot_protocol.schema import MAX_REVOKED
 from sabot_simulators.dealer import Dealer
 from sabot_simulators.fairness.answer_times import FLOOD, clear_frame
 from sabot_simulators.mechanism.simulated_machine import SimulatedMachine
@@ -100,6 +103,8 @@ def main() -> int:
             _measure_beside(pico, table)
         with Pico(image.path, board_wiring(), rom, watched=watched(allocations=True)) as pico:
             _measure_allocations(pico, table)
+        with Pico(image.path, board_wiring(), rom, watched=watched()) as pico:
+            _measure_certificates(pico, table)
         with Pico(image.path, board_wiring(), rom) as pico:
             _measure_speed(pico, table)
     Console().print(table)
@@ -281,6 +286,44 @@ def _measure_allocations(pico: Pico, table: Printed) -> None:
     device.run_for(5_000_000)
     moved = sum(size for _, size in garbage.allocated)
     table.add_row("  allocated by five seconds of a shuffle, nobody there", f"{moved:,} bytes", "0")
+
+
+def _measure_certificates(pico: Pico, table: Printed) -> None:
+    """What a certificate, a proof and the longest list take at rest, and the heap of a round afterwards."""
+    device = HostedPico(pico, PinDrivenMachine(Random(SEED)))
+    device.provision()
+    device.run_until_idle()
+    heap, garbage = Heap(), Garbage(device)
+    live: list[int] = []
+    garbage.on_collection = lambda _: live.append(heap.used(pico)[0])
+    house.bind(device)
+
+    def seconds(what: Callable[[], object]) -> str:
+        began = pico.now_us
+        what()
+        return f"{(pico.now_us - began) / 1e6:.1f} s"
+
+    table.add_row("a certificate shown", seconds(lambda: device.ask("certificate", *house.certificate())), "")
+    status, asked = CODEC.named("status"), 0.0
+    message = CODEC.named("elevate")
+    number = device.host.request(message.id, message.pack(house.proof(device, 1, 1)), device._now_ms())
+    device.run_for(100_000)
+    for _ in range(10):
+        began = pico.now_us
+        device.ask(status.name)
+        asked = max(asked, (pico.now_us - began) / 1e3)
+        device.run_for(50_000)
+    table.add_row("  status meanwhile, worst of 10", f"{asked:.1f} ms", "")
+    device.run_until(lambda: not device.host.is_pending(number))
+    table.add_row("  a proof", seconds(lambda: device.ask("elevate", *house.proof(device, 2, 1))), "")
+    ids = [each.to_bytes(16, "big") for each in range(MAX_REVOKED)]
+    table.add_row(f"  a list of {MAX_REVOKED}", seconds(lambda: house.hand_over(device, 2, ids)), "")
+    table.add_row("  heap after a collection, at most", f"{max(live):,} bytes", "")
+    live.clear()
+    dealer = Dealer(device)
+    assert dealer.open_table()
+    assert dealer.play_round()
+    table.add_row("  the same in the round that follows", f"{max(live):,} bytes", "120,000")
 
 
 def _measure_speed(pico: Pico, table: Printed) -> None:

@@ -16,7 +16,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from tests.independent import wire
 from tests.independent.black_box import KEY, Bench, Device, dice
 from tests.independent.page import ENUMS, FROZEN, IDS, MAJOR, MESSAGES, MINOR, SCHEMA, Field, Message
-from tests.independent.peer import OBSERVER, Record, SabotError
+from tests.independent.peer import OBSERVER, Asked, Record, SabotError
 from tests.independent.wire import FieldError, FrameDecoder, Keys, Packet, Value, Values
 
 pytestmark = pytest.mark.slow
@@ -778,6 +778,65 @@ def test_house(bench: Bench) -> None:
         bench.reset(proof)
 
 
+def test_certificates(bench: Bench) -> None:
+    """A person with a certificate authorises one request; the house revokes it, in a list of two parts."""
+    office, dana = (Ed25519PrivateKey.from_private_bytes(bytes([each] * 32)) for each in (1, 3))
+    house, key = (each.public_key().public_bytes_raw() for each in (office, dana))
+    now_s, site, reasons = 1_800_000_000, "MAIN", ENUMS["CertificateReason"]
+    bench.own()
+    host = bench.host
+    assert bench.do("house_key", key=house, site=site, number=0, old_until_s=0, proof=b"") == {}
+    assert bench.do("set_clock", utc_s=now_s, utc_ms=0) == {}
+
+    def reason(asked: Asked) -> str:
+        name, details = bench.refused(asked)
+        assert name == "certificate_refused"
+        return reasons[int(str(details["reason"]))]
+
+    text = wire.certificate_text(house, key, now_s + 60, "dana", ["dealer", "floor"], site)
+    signature = office.sign(b"sabot certificate 1\n" + text)
+    shown: dict[str, Value] = {"key": key, "not_after_s": now_s + 60, "person": "dana", "roles": 12}
+    shown |= {"site": site, "signature": signature}
+
+    def hand_over(number: int, ids: list[bytes]) -> Asked:
+        for first in range(0, max(len(ids), 1), 9):
+            part = b"".join(ids[first : first + 9])
+            fields: dict[str, Value] = {"number": number, "count": len(ids), "first": first, "ids": part}
+            asked = host.ask("revocations", **fields, signature=b"")
+            if bench.outcome(asked) != "revocations_are":
+                return asked
+        signed = office.sign(wire.revocations_text(house, number, ids))
+        return host.ask(
+            "revocations", number=number, count=len(ids), first=len(ids), ids=b"", signature=signed
+        )
+
+    def elevate(number: int, body: bytes) -> Asked:
+        assert host.link
+        message = IDS["play_one_deck"]
+        text = wire.certificate_proof(host.link.keys.transcript, FLOOR, message, number, body)
+        fields = Values(scheme=2, slot=FLOOR, request=message, request_number=number, proof=dana.sign(text))
+        return host.ask("elevate", **fields, body_sha256=hashlib.sha256(body).digest())
+
+    assert reason(host.ask("certificate", **shown)) == "no_revocations"
+    assert bench.driver.result(hand_over(1, [])) == {"known": 1, "number": 1, "taken": 0}
+    assert bench.driver.result(host.ask("certificate", **shown)) == {}
+    who = int.from_bytes(hashlib.sha256(text).digest()[:4], "little")
+    assert bench.driver.result(elevate(1, bytes([1]))) == {"role": FLOOR, "person": who}
+    assert bench.refused(host.ask("play_one_deck", on=0))[0] == "wrong_role"
+    bench.outcome(host.ask("play_one_deck", on=1))
+    assert bench.refused(host.ask("play_one_deck", on=1))[0] == "wrong_role"
+    (used,) = bench.events("certificate_used", 1)
+    assert (used.values["person"], used.values["role"]) == ("dana", FLOOR)
+    assert used.values["certificate"] == hashlib.sha256(text).digest()[:16]
+    assert reason(elevate(1, bytes([1]))) == "shown_before"
+    ids = sorted([hashlib.sha256(text).digest()[:16], *(bytes([each] * 16) for each in range(10))])
+    assert bench.driver.result(hand_over(2, ids)) == {"known": 1, "number": 2, "taken": 0}
+    assert reason(elevate(2, bytes([1]))) == "revoked"
+    assert reason(hand_over(1, [])) == "old_list"
+    taken = [(each.values["number"], each.values["count"]) for each in bench.events("revocations_taken", 2)]
+    assert taken == [(1, 0), (2, 11)]
+
+
 def test_elevation_is_for_what_it_names(bench: Bench) -> None:
     """Another body, number or session, and a proof shown again, are refused."""
     bench.own()
@@ -795,7 +854,7 @@ def test_elevation_is_for_what_it_names(bench: Bench) -> None:
         return bench.outcome(host.ask("elevate", **fields))
 
     first = host.link.keys.transcript
-    assert elevate(first, 2) == "not_supported"
+    assert elevate(first, 3) == "not_supported"
     assert elevate(bytes(32)) == "bad_credential"
     assert elevate(first) == "elevated"
     assert elevate(first) == "bad_credential"

@@ -6,7 +6,7 @@ import hashlib
 import hmac
 import struct
 import zlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import takewhile
 
@@ -223,6 +223,28 @@ def elevation_proof(
     """What a person's slot key authorises one request with."""
     what = struct.pack("<BBBI", 1, slot, message, number) + hashlib.sha256(body).digest()
     return mac(key, b"elevation" + transcript + what, 16)
+
+
+def certificate_text(
+    house: bytes, key: bytes, until_s: int, person: str, roles: Sequence[str], site: str
+) -> bytes:
+    """A certificate's text; its id is the first 16 bytes of its hash."""
+    names = ",".join(f'"{each}"' for each in roles)
+    told = f'{{"house":"{house.hex()}","key":"{key.hex()}","not_after_s":{until_s},"person":"{person}",'
+    return f'{told}"roles":[{names}],"site":"{site}","v":1}}'.encode()
+
+
+def revocations_text(house: bytes, number: int, ids: Sequence[bytes]) -> bytes:
+    """What a house signs to revoke certificates."""
+    listed = ",".join(f'"{each.hex()}"' for each in ids)
+    told = f'{{"house":"{house.hex()}","number":{number},"revoked":[{listed}],"v":1}}'
+    return b"sabot revocations 1\n" + told.encode()
+
+
+def certificate_proof(transcript: bytes, role: int, message: int, number: int, body: bytes) -> bytes:
+    """What a person signs to authorise one request."""
+    what = struct.pack("<BBI", role, message, number) + hashlib.sha256(body).digest()
+    return b"sabot elevation 1\n" + transcript + what
 
 
 def hide(pad_key: bytes, message: int, number: int, secret: bytes) -> bytes:

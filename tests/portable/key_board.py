@@ -35,7 +35,7 @@ class Board:
     """Chips that outlive the power, and a device over them."""
 
     def __init__(self) -> None:
-        self.fram = SimFram(8192)
+        self.fram = SimFram(14336)
         self.flash = new_flash()
         self.rng = Rng(1)
         self.now = 1000

@@ -118,7 +118,7 @@ class Pair:
         return self
 
     def settle(self) -> None:
-        for _ in range(1000):
+        for _ in range(5000):  # a signature is checked in hundreds of slices
             out = self.host.poll(self.now)
             self.sent += frames(out)
             if out:
@@ -181,6 +181,28 @@ class Pair:
     def happened(self, kind: type) -> list:  # type: ignore[type-arg]
         """Happenings of one kind so far."""
         return [each for each in self.heard if isinstance(each, kind)]
+
+
+def other(
+    pair: Pair, key: bytes = KEY, host_id: bytes = b"OTHER-PC", slot: int = DEVICE, mode: int = OWNER
+) -> Pair:
+    """Another host on another cable of the same device; its pair shares the device."""
+    twin = object.__new__(Pair)
+    twin.rng, twin.now, twin.device, twin.shoe, twin.memory = (
+        pair.rng,
+        pair.now,
+        pair.device,
+        pair.shoe,
+        pair.memory,
+    )
+    twin.heard, twin.sent, twin.back = [], [], []
+    twin.port = DevicePort(pair.device)
+    twin.host = HostProtocol(
+        key, CommandNumbers(host_id), pair.rng.bytes, SERIAL, schema_hash=b"schema01", slot=slot
+    )
+    twin.host.connect(twin.now, mode)
+    twin.settle()
+    return twin
 
 
 def frames(data: bytes) -> "list[bytes]":

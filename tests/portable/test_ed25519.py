@@ -29,7 +29,7 @@ ORDER = 2**252 + 27742317777372353535851937790883648493
 
 
 def fits(public, signature, message):
-    check = SignatureCheck(public, signature, message)
+    check = SignatureCheck(public, signature, (message,))
     steps = 1
     while not check.step():
         steps += 1
@@ -102,7 +102,7 @@ def test_each_slice_is_short():
 
     ed25519._double, ed25519._add = counted(double, 8), counted(add, 8)
     try:
-        check = SignatureCheck(PUBLIC, SIGNATURE, MESSAGE)
+        check = SignatureCheck(PUBLIC, SIGNATURE, (MESSAGE,))
         while not check.step():
             longest = max(longest, count[0])
             count[0] = 0

@@ -23,7 +23,7 @@ from sabot_simulators.chips import PowerCut, SimFram
 PROVISIONED = enum_number("ChainReason", "provisioned")
 MEMORY_LOST = enum_number("ChainReason", "memory_lost")
 OVERFLOW, REBOOT = 1, 2
-CHIP = 5120  # bytes: enough for the records of the device's end
+CHIP = 13312  # bytes: enough for the records of the device's end
 FIRST_KEY = b"the first key of a chain, 32 by."
 
 

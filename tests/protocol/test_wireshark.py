@@ -332,7 +332,7 @@ def choices(row: tuple[Any, ...]) -> Iterator[Any]:
     elif type == "flags":
         yield from (0, CODEC.flag_mask(row[2]), *(bit for _, bit in dict(schema.FLAGS)[row[2]]))
     elif type == "bytes":
-        yield from (bytes(row[2]), bytes(range(200, 200 + row[2])))
+        yield from (bytes(row[2]), bytes(each & 0xFF for each in range(200, 200 + row[2])))
     elif type == "blob":
         yield from (bytes(range(row[2])), bytes(row[3]))
     elif type == "text":

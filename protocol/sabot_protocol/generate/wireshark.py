@@ -33,6 +33,8 @@ READ_AS = {
     ("set_key", "role"): "Role",
     ("key_slots_are", "roles"): "Role",
     ("elevation_used", "request"): "message",
+    ("certificate_used", "request"): "message",
+    ("error.certificate_refused", "reason"): "CertificateReason",
     ("component", "component"): "Component",
     ("component_is", "component"): "Component",
     ("counters_are", "values"): "counter",

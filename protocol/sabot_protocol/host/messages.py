@@ -430,6 +430,37 @@ class RngSource(IntEnum):
     """The generator that is seeded from it."""
 
 
+class CertificateReason(IntEnum):
+    """Why a certificate, its proof or a list of revocations is refused."""
+
+    NO_HOUSE = 1
+    """The device belongs to no house."""
+    WRONG_SITE = 2
+    """It is for another site than the device's."""
+    FORGED = 3
+    """The signature is not of the device's house."""
+    TIME_UNKNOWN = 4
+    """The device does not know the time."""
+    EXPIRED = 5
+    """Its last second is over."""
+    REVOKED = 6
+    """The house has revoked it."""
+    NO_REVOCATIONS = 7
+    """The device has no list of revocations of its present house."""
+    NOT_SHOWN = 8
+    """No certificate was shown on this cable."""
+    ROLE_MISSING = 9
+    """It does not have the role, or the role may not give this request."""
+    WRONG_PROOF = 10
+    """The proof is not signed with its key for this request and session."""
+    SHOWN_BEFORE = 11
+    """A proof with this number or a higher one was accepted before."""
+    OLD_LIST = 12
+    """The list is older than the one that the device keeps."""
+    BAD_LIST = 13
+    """The parts of the list do not join, or its signature is not the house's."""
+
+
 class DropReason(IntEnum):
     """Why a shuffle that was committed to comes to nothing."""
 
@@ -868,9 +899,9 @@ class Elevated(Answer):
     FROZEN = True
 
     role: int
-    """Number of the Role of the slot."""
+    """Number of the Role that the request has."""
     person: int
-    """The person of the slot."""
+    """The person of the slot; of a certificate the first four bytes of its id."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -884,17 +915,17 @@ class Elevate(Query[Elevated]):
     ROLES = _BY_ANY
 
     scheme: int
-    """How it is proved; 1: HMAC with the slot's key."""
+    """How it is proved; 1: HMAC with the slot's key; 2: signature with a certificate's key."""
     slot: int
-    """The person's key slot, 2 to 13."""
+    """The person's key slot, 2 to 13; in scheme 2 the role to act in."""
     request: int
     """Id of the request that is authorised."""
     request_number: int
-    """Number of that request; higher than in the elevation before."""
+    """Number of that request; in scheme 2 of the elevation itself; rises."""
     body_sha256: bytes
-    """SHA-256 of that request's body as it is sent (32 bytes)."""
+    """SHA-256 of that request's body as sent; in scheme 2 before secrets are hidden (32 bytes)."""
     proof: bytes
-    """Made from the slot's key, this session, and the fields before it (16..64 bytes)."""
+    """Made from the person's key, this session, and the fields before it (16..64 bytes)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -1024,6 +1055,68 @@ class HouseKey(Query[Done]):
     """Until when the old key's certificates are good, as the rotation says (s)."""
     proof: bytes
     """The old key's signature of the rotation; empty without a house (0..64 bytes)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Certificate(Query[Done]):
+    """Shows a person's certificate, which the device's house has signed."""
+
+    ID = 0x23
+    NAME = "certificate"
+    FROZEN = True
+    ANSWER = Done
+    ROLES = _BY_ANY
+
+    key: bytes
+    """The person's public key, Ed25519 (32 bytes)."""
+    not_after_s: int
+    """The certificate's last second, UTC since 1970 (s)."""
+    person: str
+    """The person's id, printable ASCII without quotes and backslashes (1..32 bytes of UTF-8)."""
+    roles: int
+    """A bit for each Role: 1 << its number; dealer, floor and service only."""
+    site: str
+    """The site that it is for; the device's (1..24 bytes of UTF-8)."""
+    signature: bytes
+    """The house's signature of the certificate (64 bytes)."""
+
+
+@dataclass(frozen=True, slots=True)
+class RevocationsAre(Answer):
+    """The number of the list that the device keeps, and what it has of a newer one."""
+
+    ID = 0x2C
+    NAME = "revocations_are"
+    FROZEN = True
+
+    known: int
+    """1 if the device keeps a list of its present house (0..1)."""
+    number: int
+    """Number of that list; 0 if there is none."""
+    taken: int
+    """Ids that the device has of the list that this host hands over (0..250)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Revocations(Query[RevocationsAre]):
+    """Hands over the house's list of revoked certificates, a part in each message."""
+
+    ID = 0x24
+    NAME = "revocations"
+    FROZEN = True
+    ANSWER = RevocationsAre
+    ROLES = _BY_TABLE_DEALER_FLOOR_SERVICE_LAB
+
+    number: int
+    """Number of the list; it rises with each list of a house."""
+    count: int
+    """How many ids the list has (0..250)."""
+    first: int
+    """How many of them were sent before (0..250)."""
+    ids: bytes
+    """Ids of 16 bytes, in the order of the list; up to nine (0..144 bytes)."""
+    signature: bytes
+    """The house's signature of the list, behind all ids; empty before (0..64 bytes)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -2716,6 +2809,44 @@ class ResetUsed(Event):
 
 
 @dataclass(frozen=True, slots=True)
+class CertificateUsed(Event):
+    """A person authorised a request by a certificate."""
+
+    ID = 0xB4
+    NAME = "certificate_used"
+    FROZEN = False
+
+    host_id: bytes
+    """Id of the host that asked (8 bytes)."""
+    certificate: bytes
+    """The certificate's id (16 bytes)."""
+    person: str
+    """The person's id, as the certificate has it (1..32 bytes of UTF-8)."""
+    role: Role
+    """The role that the person took for this request."""
+    request: int
+    """Id of the request that was authorised."""
+    request_number: int
+    """Number of that request."""
+
+
+@dataclass(frozen=True, slots=True)
+class RevocationsTaken(Event):
+    """The device keeps a newer list of revoked certificates from now on."""
+
+    ID = 0xB5
+    NAME = "revocations_taken"
+    FROZEN = False
+
+    number: int
+    """Number of the list."""
+    count: int
+    """How many certificates it names (0..250)."""
+    host_id: bytes
+    """Id of the host that handed it over (8 bytes)."""
+
+
+@dataclass(frozen=True, slots=True)
 class CommitmentIs(Answer):
     """What the device is bound to."""
 
@@ -3216,6 +3347,19 @@ class ResetRequiredDetail(ErrorDetail):
     REMEDY = "Have the house's office sign a reset statement for serial number and reset count."
 
 
+@dataclass(frozen=True, slots=True)
+class CertificateRefusedDetail(ErrorDetail):
+    """The certificate, its proof or the list of revocations is not accepted."""
+
+    CODE = 27
+    NAME = "certificate_refused"
+    MEANING = "The certificate, its proof or the list of revocations is not accepted."
+    REMEDY = "The reason says what is wrong; the house's office can sign a new certificate."
+
+    reason: int
+    """A number of CertificateReason."""
+
+
 BY_ID: dict[int, type[Message]] = {
     0x01: Identify,
     0x02: Identity,
@@ -3243,6 +3387,9 @@ BY_ID: dict[int, type[Message]] = {
     0x21: ChainKey,
     0x27: ChainKeyIs,
     0x22: HouseKey,
+    0x23: Certificate,
+    0x24: Revocations,
+    0x2C: RevocationsAre,
     0x26: Evidence,
     0x28: EvidenceIs,
     0x29: Checkpoint,
@@ -3357,6 +3504,8 @@ BY_ID: dict[int, type[Message]] = {
     0xB1: ChainKeyGiven,
     0xB2: HouseChanged,
     0xB3: ResetUsed,
+    0xB4: CertificateUsed,
+    0xB5: RevocationsTaken,
     0xC0: CommitShuffle,
     0xC1: CommitmentIs,
     0xC2: ShuffleWith,
@@ -3402,5 +3551,6 @@ ERRORS_BY_CODE: dict[int, type[ErrorDetail]] = {
     24: BusyDetail,
     25: NumberAheadDetail,
     26: ResetRequiredDetail,
+    27: CertificateRefusedDetail,
 }
 """Every error by its code."""

@@ -1,5 +1,8 @@
 """The board's executor: components and boot loader, ahead of the controller's commands."""
 
+import sys
+
+import sabot_protocol
 from sabot_firmware.refusals import forbidden
 from sabot_protocol.device_protocol import Caller, Executor
 from sabot_protocol.errors import Refusal
@@ -15,6 +18,8 @@ if TYPE_CHECKING:
 
 BOARD_COMMANDS = ("component", "start_loader")
 """The commands that ``BoardExecutor`` executes, by the name of its methods."""
+PACKAGE = "sabot_protocol"
+SIGNATURE_MODULES = ("ed25519", "house_lines")
 
 
 def _nothing(_: bool) -> None:
@@ -86,6 +91,12 @@ class BoardExecutor(Executor):
         if found is None:
             raise Refusal("not_supported")
         return (number,) + found
+
+    def signatures_checked(self) -> None:
+        """Forget the modules that only signatures need; they are loaded anew for the next one."""
+        for name in SIGNATURE_MODULES:
+            sys.modules.pop(PACKAGE + "." + name, None)
+            setattr(sabot_protocol, name, None)  # the package refers to it too
 
     def start_loader(self) -> "Values":
         """Leave the program for the boot loader; only an idle and empty machine may."""
