@@ -36,7 +36,7 @@ def house() -> None:
     The house key stays on a computer of the house's office that is connected to no table. Table PCs learn the
     public key once ('sabot house trust') and take over revocations and new keys that the house signed
     ('sabot house update'). A device that is bound to a house ('sabot house bind') is provisioned anew
-    only with the house's statement. Devices do not check certificates yet (docs/credentials.md).
+    only with the house's statement, and checks certificates itself (docs/credentials.md).
     """
 
 

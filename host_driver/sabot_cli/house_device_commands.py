@@ -12,7 +12,8 @@ from sabot_cli.output import OK
 from sabot_cli.people_keys import KEY_FILE, person_credential
 from sabot_cli.signing_keys import opened, passphrase_option
 from sabot_cli.written_files import check_writable
-from sabot_driver import Client, Credential
+from sabot_driver import Client
+from sabot_driver.certified import Authority
 from sabot_driver.clock import Clock
 from sabot_driver.errors import Refused, ResetRefused, ResetRequired
 from sabot_driver.serial_numbers import format_serial, parse_serial
@@ -51,7 +52,7 @@ def check_site(site: str) -> None:
 
 
 def bind_device(
-    state: CliContext, client: Client, about: Statement, site: str, by: Credential | None, timeout: float
+    state: CliContext, client: Client, about: Statement, site: str, by: Authority | None, timeout: float
 ) -> None:
     """Hand a house's public key to a device that belongs to none."""
     try:

@@ -8,9 +8,13 @@ import click
 
 from sabot_cli.cli_context import CliContext
 from sabot_driver import Client, Credential
+from sabot_driver.certified import Authority
 from sabot_driver.credentials import free_slot
 from sabot_driver.errors import KeyIsSet, KeyMissing, WrongRole
 from sabot_driver.keyring import read_key, read_person, write_key
+from sabot_house.on_device import certified_file, hand_over
+from sabot_house.statements import CERTIFICATE, kind_of
+from sabot_house.trust import HouseTrust
 from sabot_protocol.host.messages import Role
 from sabot_protocol.wire_constants import KEY_SIZE
 
@@ -28,8 +32,21 @@ def simulators_key(state: CliContext, client: Client) -> bytes:
     return read_key(path)
 
 
-def person_credential(state: CliContext, client: Client, role: Role, file: Path | None) -> Credential:
-    """Who authorises a request: the person of a key file, or on an emulated device a key of this computer."""
+def person_credential(state: CliContext, client: Client, role: Role, file: Path | None) -> Authority:
+    """Who authorises a request: the person of a key file or a certificate.
+
+    On an emulated device it may be a key of this computer. A certificate's device is given the newest list of
+    revocations first, if this computer trusts the house.
+    """
+    if file is not None and kind_of(file) == CERTIFICATE:
+        by = certified_file(file, role)
+        hand_over_newest(state, client)
+        return by
+    return key_credential(state, client, role, file)
+
+
+def key_credential(state: CliContext, client: Client, role: Role, file: Path | None) -> Credential:
+    """The person of a key file, or on an emulated device a key of this computer."""
     if file is not None:
         return Credential.read(role, file)
     if client.simulator:
@@ -45,14 +62,25 @@ def table_credentials(
     """The credential of each role at a table. The floor's key is checked at once, not in a round."""
 
     def credential(role: Role) -> Credential:
-        return person_credential(state, client, role, floor_key)
+        return key_credential(state, client, role, floor_key)
 
     credential(Role.FLOOR).slot_among(client.key_slots())
     return credential
 
 
+def hand_over_newest(state: CliContext, client: Client) -> None:
+    """Give a device the newest list of revocations that this computer has, if it trusts a house."""
+    path = state.user_files.house
+    if not path.exists():
+        return
+    with HouseTrust(path) as trust:
+        newest = trust.newest_list
+    if newest is not None:
+        hand_over(client, newest)
+
+
 def give_key(
-    state: CliContext, client: Client, role: Role, file: Path, timeout: float, by: Credential | None = None
+    state: CliContext, client: Client, role: Role, file: Path, timeout: float, by: Authority | None = None
 ) -> None:
     """Give a person's key to the device: the one in a file, or a new one that is written there first."""
     name, new = role.name.lower(), not file.exists()

@@ -17,10 +17,21 @@ from types import TracebackType
 from typing import Any, TypeVar
 
 from sabot_driver.asyncio_loop import AsyncioLoop
+from sabot_driver.certified import CHECK_S, TRIES, Authority, Certified, not_shown
 from sabot_driver.client_state import CONNECT_S, GRACE_S, TIMEOUT_S, ClientState, Resolved, check_request
 from sabot_driver.clock import Deadline, checked_timeout
 from sabot_driver.credentials import Credential, free_slot
-from sabot_driver.errors import BadCredential, Closed, DeviceTimeout, OutcomeUnknown, Refused, SabotError
+from sabot_driver.errors import (
+    BadCredential,
+    CertificateNotAccepted,
+    Closed,
+    DeviceTimeout,
+    OutcomeUnknown,
+    Refused,
+    SabotError,
+    SessionEnded,
+    WrongRole,
+)
 from sabot_driver.loop_shell import Listener
 from sabot_driver.opened_device import OpenedDevice, open_device
 from sabot_driver.received_events import LostEvents, ReceivedEvent, parse_entry
@@ -33,6 +44,10 @@ T = TypeVar("T")
 
 class AsyncClient(ClientState[AsyncioLoop]):
     """One device, for programs with an event loop. Made by ``connect``."""
+
+    def __init__(self, loop: AsyncioLoop, opened: OpenedDevice) -> None:
+        super().__init__(loop, opened)
+        self._certifying = asyncio.Lock()  # the device has one elevation by certificate at a time
 
     async def __aenter__(self) -> "AsyncClient":
         return self
@@ -47,7 +62,7 @@ class AsyncClient(ClientState[AsyncioLoop]):
         await self.loop.close()
 
     async def ask(
-        self, message: Request[AnswerT], timeout: float = TIMEOUT_S, by: Credential | None = None
+        self, message: Request[AnswerT], timeout: float = TIMEOUT_S, by: Authority | None = None
     ) -> AnswerT:
         """As ``Client.ask``. A task that is cancelled stops waiting; the link goes on.
 
@@ -56,6 +71,8 @@ class AsyncClient(ClientState[AsyncioLoop]):
         """
         check_request(message, by)
         deadline = Deadline(timeout)
+        if isinstance(by, Certified):
+            return await self._ask_certified(message, by, timeout)
         who = None if by is None else (await self._slot_of(by, deadline), by.key)
         self._forget_slots(message)
         timeout_ms = self.loop.clock.to_ms(deadline.left())
@@ -68,6 +85,29 @@ class AsyncClient(ClientState[AsyncioLoop]):
             if future.cancelled():
                 with suppress(Closed):
                     self.loop.call(self.loop.connection.abandon, number)
+
+    async def _ask_certified(self, message: Request[AnswerT], by: Certified, timeout: float) -> AnswerT:
+        """As the blocking client's."""
+        async with self._certifying:
+            for left in reversed(range(TRIES)):
+                try:
+                    await self._authorise(message, by)
+                    return await self.ask(message, timeout)
+                except (SessionEnded, WrongRole):  # the session ended, or the device had no room for events
+                    if not left:
+                        raise
+                    await self.wait_up()
+        raise AssertionError("unreachable")
+
+    async def _authorise(self, message: Request[Any], by: Certified) -> None:
+        """Have a proof checked, and before it the certificate, if this cable has not seen it."""
+        try:
+            await self.ask(self._elevation(message, by), CHECK_S)
+        except CertificateNotAccepted as error:
+            if not not_shown(error.detail):
+                raise
+            await self.ask(by.certificate, CHECK_S)
+            await self.ask(self._elevation(message, by), CHECK_S)
 
     async def _slot_of(self, by: Credential, deadline: Deadline) -> int:
         by.check()
@@ -95,7 +135,7 @@ class AsyncClient(ClientState[AsyncioLoop]):
 
     async def set_key(
         self, role: Role, key: bytes, person: int = 0, slot: int | None = None,
-        by: Credential | None = None, timeout: float = TIMEOUT_S,
+        by: Authority | None = None, timeout: float = TIMEOUT_S,
     ) -> int:  # fmt: skip
         """As ``Client.set_key``."""
         deadline = Deadline(timeout)

@@ -8,13 +8,15 @@ from concurrent.futures import CancelledError, Future
 from concurrent.futures import TimeoutError as FutureTimeout
 from pathlib import Path
 from types import TracebackType
-from typing import TypeVar
+from typing import Any, TypeVar
 
+from sabot_driver.certified import CHECK_S, TRIES, Authority, Certified, list_parts, no_house, not_shown
 from sabot_driver.client_state import CONNECT_S, GRACE_S, TIMEOUT_S, ClientState, Resolved, check_request
 from sabot_driver.clock import Clock, Deadline, checked_timeout
 from sabot_driver.credentials import Credential, free_slot
 from sabot_driver.errors import (
     BadCredential,
+    CertificateNotAccepted,
     Closed,
     DeviceTimeout,
     JournalDamaged,
@@ -22,6 +24,8 @@ from sabot_driver.errors import (
     OutcomeUnknown,
     Refused,
     SabotError,
+    SessionEnded,
+    WrongRole,
 )
 from sabot_driver.journal import Journal, JournalEntry
 from sabot_driver.keyring import Keyring
@@ -37,10 +41,12 @@ from sabot_protocol.host.messages import (
     KeySlot,
     KeySlotsAre,
     RemoveKey,
+    Revocations,
     Role,
     SetKey,
     StatusReport,
 )
+from sabot_protocol.wire_constants import CERTIFICATE_ID
 
 log = logging.getLogger("sabot")
 
@@ -58,6 +64,7 @@ class Client(ClientState[ThreadedLoop]):
     def __init__(self, loop: ThreadedLoop, opened: OpenedDevice) -> None:
         super().__init__(loop, opened)
         self._subscribers: list[threading.Thread] = []
+        self._certifying = threading.Lock()  # the device has one elevation by certificate at a time
 
     def __enter__(self) -> "Client":
         return self
@@ -91,19 +98,68 @@ class Client(ClientState[ThreadedLoop]):
     # -- requests -------------------------------------------------------------------------------
 
     def ask(
-        self, message: Request[AnswerT], timeout: float = TIMEOUT_S, by: Credential | None = None
+        self, message: Request[AnswerT], timeout: float = TIMEOUT_S, by: Authority | None = None
     ) -> AnswerT:
         """Send a request and return its typed answer; ``by`` is the person who authorises it.
+
+        A device checks a certificate's signatures only while nothing moves. Each of them has
+        ``certified.CHECK_S``, before the time-out begins.
 
         Refused (with its kinds) if the device refuses; DeviceTimeout, LinkLost, DeviceRebooted and others as
         they are named. A command that ends in DeviceTimeout may be executed all the same: ``resolve`` tells.
         """
         deadline = Deadline(timeout)
+        if isinstance(by, Certified):
+            return self._ask_certified(message, by, timeout)
         number, future = self.submit(message, timeout, by)
         try:
             return self._result(future, deadline, number)
         except BadCredential as error:
             raise (error if by is None else error.presented(by.role.name.lower(), by.source)) from None
+
+    def _ask_certified(self, message: Request[AnswerT], by: Certified, timeout: float) -> AnswerT:
+        """Have the device check the person's signature, and then ask."""
+        check_request(message, by)
+        with self._certifying:
+            for left in reversed(range(TRIES)):
+                try:
+                    self._authorise(message, by)
+                    return self.ask(message, timeout)
+                except (SessionEnded, WrongRole):  # the session ended, or the device had no room for events
+                    if not left:
+                        raise
+                    self.wait_up()
+        raise AssertionError("unreachable")
+
+    def _authorise(self, message: Request[Any], by: Certified) -> None:
+        """Have a proof checked, and before it the certificate, if this cable has not seen it."""
+        try:
+            self.ask(self._elevation(message, by), CHECK_S)
+        except CertificateNotAccepted as error:
+            if not not_shown(error.detail):
+                raise
+            self.ask(by.certificate, CHECK_S)
+            self.ask(self._elevation(message, by), CHECK_S)
+
+    def hand_over_revocations(
+        self, number: int, ids: bytes, signature: bytes, timeout: float = CHECK_S
+    ) -> bool:
+        """Give the device the house's list of revoked certificates; False if the device belongs to no house.
+
+        CertificateNotAccepted for a list that is older than the device's, or not of its house. The device
+        takes a list only while nothing moves; until then this waits.
+        """
+        deadline = Deadline(timeout)
+        count = len(ids) // CERTIFICATE_ID
+        try:
+            known = self.ask(Revocations(number, count, 0, b"", b""), deadline.left())
+        except CertificateNotAccepted as error:
+            if no_house(error.detail):
+                return False
+            raise
+        for part in list_parts(number, ids, signature, known):
+            self.ask(part, deadline.left())
+        return True
 
     def submit(
         self, message: Request[AnswerT], timeout: float = TIMEOUT_S, by: Credential | None = None
@@ -113,6 +169,8 @@ class Client(ClientState[ThreadedLoop]):
         TypeError for what is no request or no credential, ValueError for a time-out or a key out of range.
         """
         check_request(message, by)
+        if isinstance(by, Certified):
+            raise TypeError("a certificate takes several requests: use ask")
         deadline = Deadline(timeout)
         who = self._slot_and_key(by, deadline)
         self._forget_slots(message)
@@ -169,7 +227,7 @@ class Client(ClientState[ThreadedLoop]):
         key: bytes,
         person: int = 0,
         slot: int | None = None,
-        by: Credential | None = None,
+        by: Authority | None = None,
         timeout: float = TIMEOUT_S,
     ) -> int:
         """Give a person's key to the device and return its slot; without ``slot`` the first free one.
@@ -183,11 +241,11 @@ class Client(ClientState[ThreadedLoop]):
         self.ask(self._set_key_message(slot, role, person, key), deadline.left(), by)
         return slot
 
-    def set_observers_key(self, key: bytes, by: Credential | None = None, timeout: float = TIMEOUT_S) -> None:
+    def set_observers_key(self, key: bytes, by: Authority | None = None, timeout: float = TIMEOUT_S) -> None:
         """Set the key of observers; their present sessions end."""
         self.ask(SetKey(KeySlot.OBSERVER, Role.OBSERVER, 0, key), timeout, by)
 
-    def set_device_key(self, key: bytes, by: Credential, timeout: float = TIMEOUT_S) -> None:
+    def set_device_key(self, key: bytes, by: Authority, timeout: float = TIMEOUT_S) -> None:
         """Change the device's own key. This client goes on with it; all other sessions end.
 
         The keyring, if there is one, keeps both keys until the device has confirmed the new one.
@@ -204,7 +262,7 @@ class Client(ClientState[ThreadedLoop]):
         if keyring is not None:
             keyring.settle(serial, key, self.simulator)
 
-    def remove_key(self, slot: int, by: Credential, timeout: float = TIMEOUT_S) -> None:
+    def remove_key(self, slot: int, by: Authority, timeout: float = TIMEOUT_S) -> None:
         """Empty a slot; elevations proved with its key end."""
         self.ask(RemoveKey(slot), timeout, by)
 

@@ -4,15 +4,17 @@ import contextlib
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
+from sabot_driver.certified import Certified
 from sabot_driver.credentials import Credential, check_key
 from sabot_driver.errors import Closed, KeyMissing, LinkLost, OutcomeUnknown, Refused, SabotError
 from sabot_driver.journal import Journal
 from sabot_driver.link_state import LinkState, Peer
 from sabot_driver.loop_shell import LoopShell
 from sabot_driver.opened_device import OpenedDevice
+from sabot_protocol.errors import RequestNotAllowed
 from sabot_protocol.host import messages
 from sabot_protocol.host.message_base import Request
-from sabot_protocol.host.messages import IdentityFlag, KeySlotsAre, RemoveKey, Role, SetKey
+from sabot_protocol.host.messages import Elevate, IdentityFlag, KeySlotsAre, RemoveKey, Role, SetKey
 from sabot_protocol.session import slot_key
 
 TIMEOUT_S = 5.0
@@ -46,6 +48,7 @@ class ClientState(Generic[LoopT]):
         """What runs the connection, for tests."""
         self._keyring = opened.keyring
         self._held: KeySlotsAre | None = None  # the device's last answer
+        self._proofs = 0  # elevations by certificate
         self.is_new = opened.keys.is_new
         """Whether this client provisioned the device, so that it may fill the key slots now."""
         self.identity = opened.identity
@@ -88,6 +91,16 @@ class ClientState(Generic[LoopT]):
             return Closed(f"{self.url}: the client was closed")
         return self.loop.connection.problem or LinkLost(f"{self.url}: no session in {timeout} s")
 
+    def _elevation(self, message: Request[Any], by: Certified) -> Elevate:
+        """The next proof of a certificate's holder, for the session that runs."""
+        if self.link is not LinkState.UP:
+            raise self.loop.connection.problem or LinkLost(f"{self.url}: there is no session")
+        self._proofs += 1
+        try:
+            return by.elevation(message, self.loop.connection.protocol.transcript, self._proofs)
+        except RequestNotAllowed as error:  # the session ended at this moment
+            raise LinkLost(f"{self.url}: there is no session") from error
+
     def known_slot(self, by: Credential) -> int | None:
         """The slot of a credential; None if the device must be asked for it."""
         if by.slot is None and self._held is not None:
@@ -129,9 +142,11 @@ class ClientState(Generic[LoopT]):
 
 
 def check_request(message: object, by: object) -> None:
-    """TypeError for what is no request, or a ``by`` that is no credential."""
+    """TypeError for what is no request, or a ``by`` that authorises none; ValueError for a role not had."""
     if not isinstance(message, Request):
         hint = f": write {message.__name__}(…)" if isinstance(message, type) else ""
         raise TypeError(f"a request of sabot_protocol.host.messages is needed, not {message!r}{hint}")
-    if by is not None and not isinstance(by, Credential):
+    if isinstance(by, Certified):
+        by.check()
+    elif by is not None and not isinstance(by, Credential):
         raise TypeError(f"by is a Credential, not {type(by).__name__}: write by=Credential(role, key)")

@@ -11,7 +11,16 @@ from sabot_protocol.codec import CODEC
 from sabot_protocol.errors import FieldError
 from sabot_protocol.host import messages
 from sabot_protocol.host.message_base import ErrorDetail
-from sabot_protocol.host.messages import Fault, Forbidden, Half, Place, Role, ShoeState, ShufflerState
+from sabot_protocol.host.messages import (
+    CertificateReason,
+    Fault,
+    Forbidden,
+    Half,
+    Place,
+    Role,
+    ShoeState,
+    ShufflerState,
+)
 from sabot_protocol.meanings import MEMBERS
 
 
@@ -428,6 +437,19 @@ class BadCredential(Refused, PermissionError):
         return self
 
 
+class CertificateNotAccepted(Refused, PermissionError):
+    """The device does not accept a certificate, its proof or a list of revocations; ``reason`` says why."""
+
+    NAME = "certificate_refused"
+
+    def __init__(self, request: str, detail: ErrorDetail | None, code: int) -> None:
+        number = getattr(detail, "reason", 0)
+        known = {each.value: each for each in CertificateReason}
+        self.reason: CertificateReason | int = known.get(number, number)
+        meaning = MEMBERS.get(f"CertificateReason.{getattr(self.reason, 'name', '').lower()}", str(number))
+        super().__init__(request, detail, code, f" Why: {meaning}.")
+
+
 class NumberAhead(Refused):
     """The command's number is further ahead than the device allows; it was not executed."""
 
@@ -444,7 +466,7 @@ _KINDS = {
     each.NAME: each
     for each in (
         WrongRole, WrongState, NotAllowed, NotOwner, OwnerHeld, Stale, NotExecuted, Interrupted, Forgotten,
-        DeviceFaulted, BadCredential, NumberAhead, NotSupported,
+        DeviceFaulted, BadCredential, CertificateNotAccepted, NumberAhead, NotSupported,
     )
 }  # fmt: skip
 

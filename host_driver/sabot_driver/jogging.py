@@ -6,8 +6,8 @@ Beginning a lease takes the technician's key, renewing and ending it do not.
 
 from dataclasses import dataclass
 
+from sabot_driver.certified import Authority
 from sabot_driver.client import Client
-from sabot_driver.credentials import Credential
 from sabot_driver.device_values import SensorReadings, parse_sensors, parse_status
 from sabot_driver.errors import WrongRole
 from sabot_protocol.host.messages import Jog, Part, Sensor, Sensors
@@ -58,7 +58,7 @@ class RollerLease:
     """1 forward, -1 back."""
     timeout: float
 
-    def begin(self, credential: Credential) -> None:
+    def begin(self, credential: Authority) -> None:
         """Start the roller, for one lease; errors as `Client.ask` has them."""
         self.client.ask(Jog(self.part, self.direction), self.timeout, credential)
 

@@ -35,7 +35,9 @@ MACHINE_EVENTS: Mapping[str, tuple[str, ...]] = {
     "proofs_refused": ("slot", "count", "total"),
 }
 """Events that leave at ``machine``, with those of their fields that do."""
-STAYING_EVENTS = frozenset({"key_changed", "key_removed", "elevation_used", "shuffle_revealable"})
+STAYING_EVENTS = frozenset(
+    {"key_changed", "key_removed", "elevation_used", "certificate_used", "shuffle_revealable"}
+)
 """Events of a machine's keys and shuffles. They leave at ``all`` only."""
 
 MACHINE_KINDS: Mapping[str, tuple[str, ...]] = {

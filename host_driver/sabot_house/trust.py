@@ -13,6 +13,7 @@ from types import TracebackType
 from typing import Any
 
 from sabot_driver.private_files import make_folder, prepare_database
+from sabot_house import statements
 from sabot_house.errors import (
     BadProof,
     BadStatement,
@@ -99,6 +100,12 @@ class HouseTrust(AbstractContextManager["HouseTrust"]):
         """The number of the newest list of revocations; -1 before the first."""
         return int(self._meta().get("revocations", "-1"))
 
+    @property
+    def newest_list(self) -> Statement | None:
+        """The newest list of revocations, as the house signed it; None if this file never had one whole."""
+        line = self._meta().get("list", "")
+        return statements.read(line, statements.REVOCATIONS, str(self.path)) if line else None
+
     def trust(self, about: Statement, site: str) -> None:
         """Trust a house from now on, instead of another one. What the other one revoked is forgotten."""
         public = str(about.told["key"])
@@ -139,6 +146,7 @@ class HouseTrust(AbstractContextManager["HouseTrust"]):
                 raise OldStatement(f"there are two lists of revocations with number {number}")
             db.executemany("INSERT OR IGNORE INTO revoked VALUES (?)", [(each,) for each in revoked])
             db.execute("INSERT OR REPLACE INTO meta VALUES ('revocations', ?)", (str(number),))
+            db.execute("INSERT OR REPLACE INTO meta VALUES ('list', ?)", (made.line(),))
         return number
 
     # -- people ---------------------------------------------------------------------------------

@@ -3,18 +3,38 @@
 import contextlib
 import os
 import time
+from hashlib import sha256
 
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from tests.conformance.targets import Target, eventually
 
-from sabot_driver import Client, Credential, Keyring, ReceivedEvent
-from sabot_driver.errors import KeysLost, ResetRefused, ResetRequired, SabotError, WrongDevice
-from sabot_protocol.host.messages import HouseKey, Identity, IdentityFlag, KeyState, PresenceShown, Role
-from sabot_protocol.house_lines import reset_line
+from sabot_driver import Certified, Client, Credential, Keyring, ReceivedEvent
+from sabot_driver.errors import (
+    CertificateNotAccepted,
+    KeysLost,
+    ResetRefused,
+    ResetRequired,
+    SabotError,
+    WrongDevice,
+    WrongRole,
+)
+from sabot_protocol.host.messages import (
+    Certificate,
+    CertificateReason,
+    HouseKey,
+    Identity,
+    IdentityFlag,
+    KeyState,
+    PlayOneDeck,
+    PresenceShown,
+    Role,
+)
+from sabot_protocol.house_lines import certificate_line, certificate_text, reset_line, revocation_parts
 
 LOOK_S = 0.2
 BIND_S = 60.0
+LAST_S = 0xFFFFFFFF
 
 
 def identity(target: Target) -> Identity:
@@ -153,3 +173,31 @@ def test_a_device_of_a_house_takes_no_key_without_its_statement(client: Client, 
     after.close()
     with target.exchange() as exchange:
         assert (exchange.reset_state().house, exchange.reset_state().count) == (public, 1)
+
+
+@pytest.mark.needs("chips", "hands")
+def test_a_certificate_of_its_house_authorises_requests_until_it_is_revoked(client: Client) -> None:
+    office, dana = Ed25519PrivateKey.generate(), Ed25519PrivateKey.generate()
+    house, key = (each.public_key().public_bytes_raw() for each in (office, dana))
+    client.ask(HouseKey(house, "MAIN", 0, 0, b""), BIND_S)  # while it is new
+
+    def hand_over(number: int, ids: bytes) -> bool:
+        line = b"".join(revocation_parts(house, number, ids))
+        return client.hand_over_revocations(number, ids, office.sign(line))
+
+    text = certificate_text(house, key, LAST_S, "dana", 1 << Role.FLOOR, "MAIN")
+    signature = office.sign(certificate_line(text))
+    shown = Certificate(key, LAST_S, "dana", 1 << Role.FLOOR, "MAIN", signature)
+    by = Certified(Role.FLOOR, shown, dana.sign)
+    assert hand_over(1, b"")
+    for on in (1, 0):
+        client.ask(PlayOneDeck(on), by=by)
+    with pytest.raises(WrongRole):
+        client.ask(PlayOneDeck(1))
+    assert hand_over(2, bytes(16) + sha256(text).digest()[:16])
+    with pytest.raises(CertificateNotAccepted) as told:
+        client.ask(PlayOneDeck(1), by=by)
+    assert told.value.reason is CertificateReason.REVOKED
+    with pytest.raises(CertificateNotAccepted) as told:
+        hand_over(1, b"")
+    assert told.value.reason is CertificateReason.OLD_LIST

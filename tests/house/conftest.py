@@ -8,7 +8,12 @@ from tests.driver.command import Sabot
 from tests.house.harbour import Harbour
 from tests.house.house_device import HouseDevice
 
+from sabot_driver import Client, connect
+from sabot_house import on_device
+from sabot_protocol.host.messages import HouseKey
 from sabot_session import pin_hash
+
+CHECK_S = 60.0
 
 
 @pytest.fixture
@@ -34,3 +39,12 @@ def house_device(sabot: Sabot, tmp_path: Path) -> Iterator[HouseDevice]:
     made = HouseDevice(tmp_path / "device", sabot)
     yield made
     made.target.close()
+
+
+@pytest.fixture
+def house_client(harbour: Harbour) -> Iterator[Client]:
+    """A device of the harbour, with the newest list of revocations."""
+    with connect("sim://?seed=1") as made:
+        made.ask(HouseKey(bytes.fromhex(harbour.office.key.public), "MAIN", 0, 0, b""), CHECK_S)
+        assert on_device.hand_over(made, harbour.office.revocations())
+        yield made

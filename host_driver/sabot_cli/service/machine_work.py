@@ -13,6 +13,7 @@ from sabot_cli.device_access import DeviceOptions, open_device
 from sabot_cli.output import Output
 from sabot_cli.people_keys import KEY_FILE, person_credential
 from sabot_driver import Client, Credential, ReceivedEvent
+from sabot_driver.certified import Authority
 from sabot_driver.device_values import SensorReadings, name_of, parse_status
 from sabot_driver.errors import SabotError
 from sabot_driver.jogging import read_sensors
@@ -33,10 +34,10 @@ class NoSelfTest(SabotError):
 
 @dataclass
 class Technician:
-    """A device that this program owns, and the key of the technician."""
+    """A device that this program owns, and what the technician authorises requests with."""
 
     client: Client
-    credential: Credential
+    credential: Authority
     output: Output
     timeout: float
 
@@ -68,7 +69,8 @@ def technician(state: CliContext, options: DeviceOptions, key: Path | None) -> I
     """The device as its owner, with the technician's credential checked before anything moves."""
     with open_device(state, options, owner=True) as client:
         credential = person_credential(state, client, Role.SERVICE, key)
-        credential.slot_among(client.key_slots(options.timeout))
+        if isinstance(credential, Credential):
+            credential.slot_among(client.key_slots(options.timeout))
         yield Technician(client, credential, state.output, options.timeout)
 
 
