@@ -11,7 +11,7 @@ import click
 from rich.markup import escape
 
 from sabot_cli.cli_context import CliContext
-from sabot_cli.device_access import DeviceOptions, device_options, open_device
+from sabot_cli.device_access import DeviceOptions, device_options, find_device, open_device
 from sabot_cli.help_text import example
 from sabot_cli.output import NOT_VERIFIED, OK, Output
 from sabot_cli.shuffle_evidence import BadEvidence, ShuffleEvidence, ShuffleStatements
@@ -22,6 +22,7 @@ from sabot_driver.serial_numbers import format_serial, parse_serial
 from sabot_evidence import verifier
 from sabot_protocol.host.shuffle_audit import RevealedShuffle
 from sabot_protocol.host.shuffle_audit import audit as audited
+from sabot_serve.errors import ServiceRunning
 
 VERDICTS = {
     "proved": "proved",
@@ -129,7 +130,7 @@ def audit(
     A device whose memory was lost, or a simulator that was started anew, counts shuffles from 1 again. Those
     lives are told apart by the memory id in the journal. 'reveal not kept here' means that the deck was fed
     again, and that no source has what the device revealed then: ask the device (--device) or give the lines
-    of 'sabot play --json'.
+    of 'sabot play --json'. Of a table that another process runs, record and journal are read (--table).
 
     Exit codes: 0 proved, 1 a file cannot be read, 2 usage, 3 no device, 5 something does not fit or nothing
     is proved, 6 in use.
@@ -143,8 +144,11 @@ def audit(
     for path in files:
         _read_file(evidence, path)
     if options.device is not None or options.table is not None:
-        with open_device(state, options, owner=True) as client:  # an observer is not told
-            read += _ask_device(state, evidence, client, options, bool(journals))
+        try:
+            with open_device(state, options, owner=True) as client:  # an observer is not told
+                read += _ask_device(state, evidence, client, options, bool(journals))
+        except ServiceRunning as running:
+            read += _read_running(state, evidence, options, running)
     elif not files and not journals and not records:
         raise click.UsageError("give files, --record, --journal, --table or --device")
     evidence.join_lives()
@@ -192,6 +196,25 @@ def _ask_device(
             with contextlib.suppress(NotAllowed):  # still secret, or forgotten
                 shown, placed = ask_reveal(client, told.shuffle_id, options.timeout)
                 evidence.add_reveal(shown, placed, client.url, memory_id)
+    return read
+
+
+def _read_running(
+    state: CliContext, evidence: ShuffleEvidence, options: DeviceOptions, running: ServiceRunning
+) -> list[Path]:
+    """Read record and journal of a table that another process runs; the device is not asked."""
+    entry = find_device(state, options)
+    record = state.user_files.table_record(entry)
+    if entry.serial is None or record is None or not record.exists():
+        raise running
+    serial = parse_serial(entry.serial)
+    evidence.serials[entry.name] = serial
+    evidence.read_record(record)
+    read, journal = [record], state.user_files.journal(serial, entry.simulator)
+    if journal.exists():
+        evidence.read_journal(journal)
+        read.append(journal)
+    state.output.tell("device_not_asked", f"{running}; its record and journal are read, not the machine")
     return read
 
 

@@ -456,6 +456,8 @@ def test_the_example_of_fault_clear_runs_at_a_machine_that_has_stopped(sabot: Sa
     (line,) = [each for each in examples() if each.startswith("sabot fault clear")]
     ran = run_line(sabot, line, url)
     assert ran.code == 0, ran.out + ran.err
+    again = sabot("fault", "clear", "--table", "BAC-07")
+    assert (again.code, "no fault is open" in again.err) == (1, True), again.err
     (told,) = sabot("status", "--table", "BAC-07", "--json").of("status")
     assert told["fault"] is None
     target.close()

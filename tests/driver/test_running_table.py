@@ -52,6 +52,28 @@ def test_a_port_that_the_tables_process_has_open_is_told_with_the_process(
     assert PROCESS in ran.err
 
 
+def test_shuffles_are_audited_while_the_table_is_run(
+    sabot: Sabot, home: Path, tmp_path: Path, mocker: MockerFixture
+) -> None:
+    """The record proves them; the command once asked a laboratory to end the table's program first."""
+    with running(sabot, home, tmp_path):
+        mocker.patch("sabot_cli.device_access.connect", side_effect=PortBusy("it is open"))
+        ran = sabot("audit", "--table", NAME)
+    assert (ran.code, PROCESS in ran.err) == (6, True), "there is no record yet"
+    mocker.stopall()
+    target = Tcp(tmp_path)
+    assert sabot("table", "set", NAME, "--device", target.listener.url, "--simulator").code == 0
+    assert sabot("play", "--table", NAME, "--auto", "--rounds", 3, "--players", 1, "--json").code == 0
+    with ServiceFile(UserFiles(home).table_folder(NAME)) as file:
+        file.publish("http://127.0.0.1:1", "secret")
+        mocker.patch("sabot_cli.device_access.connect", side_effect=PortBusy("it is open"))
+        ran = sabot("audit", "--table", NAME)
+    target.close()
+    assert ran.code == 0, ran.out + ran.err
+    assert f"{PROCESS}; its record and journal are read, not the machine" in ran.out
+    assert "proved" in ran.out
+
+
 def test_a_busy_port_without_such_a_process_stays_a_busy_port(sabot: Sabot, mocker: MockerFixture) -> None:
     mocker.patch("sabot_cli.device_access.connect", side_effect=PortBusy("another program has it open"))
     ran = sabot("shuffle", 1, "--device", "/dev/ttyACM7")

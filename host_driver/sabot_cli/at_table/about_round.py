@@ -17,7 +17,7 @@ NOTHING = {
 
 
 class NothingOpen(SabotError):
-    """There is nothing about a round that the act could be about."""
+    """There is nothing that the act could be about, in most cases nothing about a round."""
 
     advice = "'sabot round N' shows what was done about a round, 'sabot rounds' which rounds are marked."
 

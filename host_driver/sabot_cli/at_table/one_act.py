@@ -16,7 +16,7 @@ from typing import Any
 
 import click
 
-from sabot_cli.at_table.about_round import open_about
+from sabot_cli.at_table.about_round import NothingOpen, open_about
 from sabot_cli.at_table.act_entry import read_held
 from sabot_cli.at_table.attached_table import AttachedTable, SimulatedRole
 from sabot_cli.at_table.leaving import standing
@@ -32,7 +32,7 @@ from sabot_cli.running_service import running_service
 from sabot_driver.errors import DeviceTimeout, SabotError
 from sabot_protocol.host.messages import Role
 from sabot_serve.errors import ServiceRunning
-from sabot_session.acts import ACTS, Act, NotAnAct, parse_act
+from sabot_session.acts import ACTS, Act, ClearFault, NotAnAct, parse_act
 from sabot_session.needs import Need
 from sabot_session.outcomes import ActDone
 from sabot_session.people import Presented
@@ -307,6 +307,8 @@ def _make(kind: type[Act], data: Mapping[str, Any], need: Need | None, round_id:
             for each in fields(kind)
             if each.name not in given and each.default.__class__.__name__ == "_MISSING_TYPE"
         ]
+        if missing and kind is ClearFault:
+            raise NothingOpen("no fault is open", "'sabot fault show' lists faults.") from error
         if missing:
             raise click.UsageError(f"this needs {', '.join(missing)}") from error
         raise click.UsageError(str(error)) from error
