@@ -280,6 +280,7 @@ def test_four_cards_then_the_third_cards_that_the_rules_want() -> None:
         ("fortune-7", "KD 10D 2C", "2H 2D 3S", "Player 2, Banker 7: Banker wins, Fortune 7"),
         ("standard", "KD 10D 2C", "2H 2D 3S", "Player 2, Banker 7: Banker wins"),
         ("ez", "2H 3H 3D", "KD 2D 5C", "Player 8, Banker 7: Player wins, Panda 8"),
+        ("ez", "8H KD", "7S KC", "Player 8, Banker 7: Player wins"),
         ("fortune-7", "9H KD", "8S KC", "Player 9, Banker 8: Player wins, One Up"),
         ("standard", "9H KD", "8S KC", "Player 9, Banker 8: Player wins"),
         ("ez", "9H KD", "9S KC", "Player 9, Banker 9: tie hand"),
@@ -521,7 +522,9 @@ def test_an_unseen_unauthorised_third_card_is_the_bankers_if_he_draws() -> None:
     table.four("6H KD", "2S KC")
     table.do("unauthorised_third", DEALER, None)
     assert table.ordered("use-as-third") == [{"to": "banker"}]
+    assert table.table.round.banker_third_waits, "the device draws no other card for the Banker"
     table.third("banker", "7C")
+    assert not table.table.round.banker_third_waits
     assert [line.outcome for line in table.finish().lines] == [WagerOutcome.WIN]
     assert table.table.memory.carried == 0
 
