@@ -12,8 +12,9 @@ from sabot_driver.certified import Authority
 from sabot_driver.credentials import free_slot
 from sabot_driver.errors import KeyIsSet, KeyMissing, WrongRole
 from sabot_driver.keyring import read_key, read_person, write_key
+from sabot_driver.user_files import UserFiles
 from sabot_house.on_device import certified_file, hand_over
-from sabot_house.statements import CERTIFICATE, kind_of
+from sabot_house.statements import CERTIFICATE, Statement, kind_of
 from sabot_house.trust import HouseTrust
 from sabot_protocol.host.messages import Role
 from sabot_protocol.wire_constants import KEY_SIZE
@@ -40,7 +41,9 @@ def person_credential(state: CliContext, client: Client, role: Role, file: Path 
     """
     if file is not None and kind_of(file) == CERTIFICATE:
         by = certified_file(file, role)
-        hand_over_newest(state, client)
+        newest = newest_list(state.user_files)
+        if newest is not None:
+            hand_over(client, newest)
         return by
     return key_credential(state, client, role, file)
 
@@ -68,15 +71,12 @@ def table_credentials(
     return credential
 
 
-def hand_over_newest(state: CliContext, client: Client) -> None:
-    """Give a device the newest list of revocations that this computer has, if it trusts a house."""
-    path = state.user_files.house
-    if not path.exists():
-        return
-    with HouseTrust(path) as trust:
-        newest = trust.newest_list
-    if newest is not None:
-        hand_over(client, newest)
+def newest_list(user_files: UserFiles) -> Statement | None:
+    """The newest list of revocations that this computer has; None if it trusts no house."""
+    if not user_files.house.exists():
+        return None
+    with HouseTrust(user_files.house) as trust:
+        return trust.newest_list
 
 
 def give_key(

@@ -16,11 +16,12 @@ from sabot_cli.cli_context import CliContext
 from sabot_cli.device_access import DeviceOptions, device_options, find_device, is_emulator, open_device
 from sabot_cli.help_text import example
 from sabot_cli.output import IN_PROGRESS
-from sabot_cli.people_keys import simulators_key
+from sabot_cli.people_keys import newest_list, simulators_key
 from sabot_cli.table_policies import policy_of
 from sabot_cli.table_process import service_folder
 from sabot_cli.table_records import USUAL_RULES, checkpoint_lines, open_tables_record, rules_of_record
 from sabot_driver import Client
+from sabot_house.on_device import RevocationsKept
 from sabot_serve.errors import ServiceRunning
 from sabot_serve.service_client import ServiceClient
 from sabot_serve.service_file import ServiceAddress, ServiceFile, find_service
@@ -150,6 +151,7 @@ def serve(
                 raise
             return _attach(state, running)
         client = stack.enter_context(open_device(state, options, owner=True))
+        stack.enter_context(RevocationsKept(client, lambda: newest_list(state.user_files)))
         name = entry.name or "demonstration"
         listening = _Listening(host, port, certificate, private_key, players_port, metrics_port)
         simulated = [TableRole(each) for each in (roles or ROLES) if each != "nobody"]

@@ -1,9 +1,15 @@
 """What a device of the house is shown: a person's certificate for its requests, and the revocations."""
 
+import logging
+import threading
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from pathlib import Path
+from types import TracebackType
 
-from sabot_driver import Client
+from sabot_driver import Client, Notice
 from sabot_driver.certified import CHECK_S, Certified
+from sabot_driver.errors import Closed, DeviceTimeout, LinkLost, SabotError
 from sabot_evidence.errors import SigningKeyUnusable
 from sabot_evidence.signing_key import SigningKey, read_signing_key
 from sabot_house import statements
@@ -15,6 +21,8 @@ from sabot_protocol.house_lines import ROLES, certificate_line, certificate_text
 from sabot_protocol.schema import MAX_REVOKED
 from sabot_protocol.wire_constants import CERTIFICATE_ID
 
+LOOK_S = 60.0  # how often a new list is looked for
+log = logging.getLogger("sabot")
 BITS = {name: 1 << role for role, name in ROLES}
 
 
@@ -75,3 +83,63 @@ def hand_over(client: Client, made: Statement, timeout: float = CHECK_S) -> bool
     ids = b"".join(bytes.fromhex(each) for each in told["revoked"])
     assert len(ids) == len(told["revoked"]) * CERTIFICATE_ID
     return client.hand_over_revocations(told["number"], ids, made.signature, timeout)
+
+
+class RevocationsKept(AbstractContextManager["RevocationsKept"]):
+    """Hands the newest list to a device in each session, and a newer one soon after it is there.
+
+    It does so in a thread, and ends with the client. A list that the device refuses is logged, and not handed
+    over again in this session: each refusal of a signature is an event on the device.
+    """
+
+    def __init__(
+        self, client: Client, newest: Callable[[], Statement | None], look_s: float = LOOK_S
+    ) -> None:
+        """``newest`` gives the list that this computer has, None without one."""
+        self._client = client
+        self._newest = newest
+        self._look_s = look_s
+        self._handed: object = None  # the number that was handed over in this session
+        self._sessions = 0
+        self._due = threading.Event()
+        self._closing = False
+        self._unlisten = client.listen(self._heard)
+        threading.Thread(target=self._run, name="sabot-revocations", daemon=True).start()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._closing = True
+        self._due.set()
+        self._unlisten()
+
+    def _heard(self, notice: Notice) -> None:
+        if notice.kind == "up":
+            self._sessions += 1
+            self._handed = None  # it may be another device, or one that has lost its list
+            self._due.set()
+
+    def _run(self) -> None:
+        while not self._closing:
+            try:
+                self._hand_over()
+            except Closed:
+                return
+            except SabotError as error:
+                log.info("the list of revocations was not handed over yet: %s", error)
+            self._due.wait(self._look_s)
+            self._due.clear()
+
+    def _hand_over(self) -> None:
+        made = self._newest()
+        if made is None or made.told["number"] == self._handed:
+            return
+        sessions = self._sessions
+        try:
+            hand_over(self._client, made)
+        except (DeviceTimeout, LinkLost):
+            raise
+        except SabotError as error:
+            log.warning("the device does not take the list of revocations: %s", error)
+        if sessions == self._sessions:
+            self._handed = made.told["number"]

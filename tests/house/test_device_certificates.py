@@ -1,16 +1,18 @@
 """A person authorises what a device guards by a certificate of the house: driver, commands, revocations."""
 
 import asyncio
+import threading
 from pathlib import Path
 
 import pytest
 from tests.house.harbour import Harbour, changed
 from tests.house.house_device import HouseDevice
 
-from sabot_driver import Certified, Client, aio, connect
+from sabot_driver import Certified, Client, LostEvents, Notice, aio, connect
 from sabot_driver.errors import CertificateNotAccepted, WrongRole
 from sabot_driver.user_files import UserFiles
-from sabot_house import on_device, statements
+from sabot_evidence.signing_key import draw_signing_key
+from sabot_house import office, on_device, statements
 from sabot_house.errors import BadStatement
 from sabot_house.errors import WrongRole as RoleMissing
 from sabot_house.statements import Statement
@@ -22,6 +24,7 @@ from sabot_protocol.host.messages import (
     KeySlots,
     MarkOutOfOrder,
     PlayOneDeck,
+    RevocationsTaken,
     Role,
 )
 from sabot_protocol.schema import MAX_REVOKED
@@ -118,6 +121,60 @@ def test_a_list_that_is_too_long_is_said_at_the_host(harbour: Harbour, house_cli
     harbour.office._revoke(3, [f"{each:032x}" for each in range(MAX_REVOKED + 1)])
     with pytest.raises(BadStatement, match="names 251 certificates, and a device keeps 250"):
         on_device.hand_over(house_client, harbour.office.revocations())
+
+
+def test_a_program_hands_over_each_new_list_by_itself(harbour: Harbour, house_client: Client) -> None:
+    """Also after the device has a session of another time."""
+    newest = [harbour.office.revocations()]
+
+    def taken(number: int) -> None:
+        for event in house_client.events(after=0, timeout=30):
+            assert not isinstance(event, LostEvents)
+            if isinstance(event.message, RevocationsTaken) and event.message.number == number:
+                return
+        raise AssertionError(f"list {number} was not handed over")
+
+    with on_device.RevocationsKept(house_client, lambda: newest[0], look_s=0.05) as kept:
+        taken(0)
+        harbour.office._revoke(1, [])
+        newest[0] = harbour.office.revocations()
+        taken(1)
+        kept._heard(Notice("up", "a new session"))  # the device has the list
+        harbour.office._revoke(2, [])
+        newest[0] = harbour.office.revocations()
+        taken(2)
+
+
+def test_a_refused_list_is_handed_over_once_in_a_session(
+    harbour: Harbour, house_client: Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each try with another house's list is a wrong proof on the device's record."""
+    other = office.begin(tmp_path / "other", "Other", draw_signing_key)
+    other._revoke(5, [])
+    tries, refused, looked = [], threading.Event(), threading.Event()
+
+    def counted(client: Client, made: Statement) -> bool:
+        tries.append(made.told["number"])
+        try:
+            return hand_over(client, made)
+        finally:
+            refused.set()
+
+    def newest() -> Statement:
+        if refused.is_set() and len(tries) < 3:
+            looked.set()
+        return other.revocations()
+
+    hand_over = on_device.hand_over
+    monkeypatch.setattr(on_device, "hand_over", counted)
+    with on_device.RevocationsKept(house_client, newest, look_s=0.01) as kept:
+        assert looked.wait(30)
+        assert tries == [5]
+        refused.clear()
+        kept._heard(Notice("up", "a new session"))
+        assert refused.wait(30)
+    assert tries == [5, 5]
+    assert any(each.name == "proofs_refused" for each in house_client.events(after=0, timeout=0.5))
 
 
 def test_with_asyncio(harbour: Harbour) -> None:

@@ -11,11 +11,13 @@ from sabot_cli.at_table.offered_table import offer_table
 from sabot_cli.at_table.simulated_people import SimulatedPeople, simulated_people
 from sabot_cli.cli_context import CliContext
 from sabot_cli.device_access import DeviceOptions, find_device, is_emulator, open_device
+from sabot_cli.people_keys import newest_list
 from sabot_cli.table_policies import policy_of
 from sabot_cli.table_process import service_folder
 from sabot_cli.table_records import checkpoint_lines, open_tables_record, wait_until_told
 from sabot_driver import Client
 from sabot_driver.serial_numbers import format_serial
+from sabot_house.on_device import RevocationsKept
 from sabot_serve.service_file import ServiceFile
 from sabot_serve.table_people import ServedPeople
 from sabot_session.acts import Act
@@ -151,6 +153,7 @@ def run_table(
         if offer or not is_emulator(entry.url):  # an emulated device of this process is nobody else's
             held = stack.enter_context(ServiceFile(service_folder(state, entry)))
         client = stack.enter_context(open_device(state, options, owner=True, settings=settings))
+        stack.enter_context(RevocationsKept(client, lambda: newest_list(state.user_files)))
         emulated = client.simulator and entry.simulator
         path = None
         if place is not None:
