@@ -217,6 +217,7 @@ class DeviceProtocol:
                 memory.save(name, b"")
         self.memory_id = self.random(4)
         self._save_boot(memory)
+        self.events.forget_boots(memory)
         self.ledger = Ledger(memory, {})
 
     def update_contact(self, closed: bool) -> None:

@@ -62,6 +62,14 @@ class EventStore:
         except MemoryFailed:
             self.unsaved = True
 
+    def forget_boots(self, memory: RecordStore) -> None:
+        """Earlier boots belong to a former memory id, whose hosts learn from the new id what they lost.
+
+        MemoryFailed if that cannot be saved.
+        """
+        self._boots = [(0, 0)]  # so a host of the new id has missed nothing before the first boot
+        memory.save("events", struct.pack("<II", 0, 0))
+
     @property
     def first(self) -> int:
         """The oldest number still here; ``last + 1`` if there is none."""

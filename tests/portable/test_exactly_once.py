@@ -193,6 +193,24 @@ def test_a_cut_while_the_memory_id_is_renewed_leaves_no_old_id_without_its_comma
     assert writes > 16
 
 
+def test_a_new_memory_id_names_each_loss_once():
+    """The events of earlier boots were told as lost once more, also to a host that had them."""
+    pair = Pair().connect()
+    pair.device.emit("located", 1)
+    pair.settle()
+    pair.boot()
+    pair.device.renew_memory_id()  # as a device does at the start after which its records are damaged
+    pair.happened(EventGap)
+    pair.connect()
+    gaps = pair.happened(EventGap)
+    assert [(gap.reason, gap.size) for gap in gaps] == [(3, None)]
+    events = pair.device.events
+    assert events.gap_after(0, 0) is None
+    made = events.last
+    pair.boot()
+    assert pair.device.events.gap_after(0, 0) == (2, made, 0, 0, pair.device.boot_id, 1)
+
+
 def test_memory_that_cannot_be_written_stops_commands():
     class Full(RecordStore):
         full = False

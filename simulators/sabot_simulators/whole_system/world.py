@@ -240,7 +240,7 @@ class WholeSystem(SteppedDevice):
 
     def _clock_wrong(self, by_s: int) -> None:
         life = self.truth.life
-        if life is None:
+        if life is None or life.events is None:
             return
         seconds, ms, quality = life.protocol.utc()
         if quality:
@@ -249,8 +249,9 @@ class WholeSystem(SteppedDevice):
             life.protocol.set_clock(max(seconds + by_s, 0), ms)
 
     def _clock_lost(self) -> None:
-        if self.truth.life is not None:
-            self.truth.life.protocol.clear_clock()
+        life = self.truth.life
+        if life is not None and life.events is not None:  # else the power failed while the program started
+            life.protocol.clear_clock()
 
     # -- opening and leaving --------------------------------------------------------------------
 
