@@ -33,8 +33,11 @@ class StreamSettings:
     max_age_s: int = 14 * DAY_S
     """Far above the longest outage of the archive; an alarm comes at a quarter of it."""
     max_bytes: int = 64 * 1024**3
-    quota: int = 500_000
-    """Messages of one chain of one table, so that one table cannot take the others' place."""
+    quota: int = 1_000_000
+    """Messages of one chain of one table, so that one table cannot take the others' place.
+
+    Twice of what a table that is played day and night writes in 14 days.
+    """
     duplicate_window_s: float = 120.0
     bucket_bytes: int = 256 * 1024**2
 

@@ -18,6 +18,7 @@ from sabot_floor.errors import ArchiveFailed, BadPayload, NothingMayLeave
 from sabot_floor.names import SiteNames, bucket_stream
 from sabot_floor.payloads import Alarm, Archived, Heartbeat, RowMessage
 from sabot_floor.publisher import PublishedTable, TablePublisher
+from sabot_floor.streams import StreamSettings
 from sabot_session.row_kinds import BY_NAME
 from sabot_simulators.floor.servers import Site
 from sabot_simulators.floor.written_table import WrittenTable
@@ -308,6 +309,33 @@ def test_rows_that_no_table_gives_are_an_alarm_until_they_come(floor: RunningFlo
             await floor.archived(table)
             await _until_alarm(floor, "t01", "rows_missing", ended=True)
             await client.close()
+
+    run(scenario())
+
+
+def test_an_archive_that_is_late_by_a_quarter_of_the_streams_age_is_an_alarm_until_it_is_done(
+    server: Site, site_name: str, written: Make, tmp_path: Path
+) -> None:
+    """The archive was off while a table published."""
+    settings = StreamSettings(replicas=1, max_bytes=2**26, max_age_s=6, duplicate_window_s=1.0)
+    floor = RunningFloor(tmp_path, site_name, Servers(server.urls), settings)
+    table = written("t01")
+
+    async def scenario() -> None:
+        async with floor:
+            publisher = floor.publish(table)
+            table.write(5)
+            await floor.archived(table)
+            assert await _alarm(floor, "floor", "archive_behind") is None
+            await floor.end("archive")
+            table.write(5)
+            waits = [(each, each.source.head().n) for each in publisher.chains]
+            await eventually(lambda: all(chain.published == n for chain, n in waits))
+            await asyncio.sleep(settings.max_age_s / 4 + 0.5)
+            floor.start_archive()
+            await floor.archived(table)
+            found = await _until_alarm(floor, "floor", "archive_behind", ended=True)
+            assert "the stream keeps 6 s" in found.words
 
     run(scenario())
 
