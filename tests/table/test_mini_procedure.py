@@ -522,9 +522,10 @@ def test_an_unseen_unauthorised_third_card_is_the_bankers_if_he_draws() -> None:
     table.four("6H KD", "2S KC")
     table.do("unauthorised_third", DEALER, None)
     assert table.ordered("use-as-third") == [{"to": "banker"}]
-    assert table.table.round.banker_third_waits, "the device draws no other card for the Banker"
+    waits = [table.table.round.banker_third_waits]
     table.third("banker", "7C")
-    assert not table.table.round.banker_third_waits
+    waits.append(table.table.round.banker_third_waits)
+    assert waits == [True, False], "until then the device draws no other card for the Banker"
     assert [line.outcome for line in table.finish().lines] == [WagerOutcome.WIN]
     assert table.table.memory.carried == 0
 
