@@ -134,7 +134,7 @@ def test_an_elevation_shown_again_is_refused(table: Table) -> None:
     with pytest.raises(BadCredential):
         table.client.ask(Elevate(1, FLOOR_SLOT, RegisterDeck.ID, number, bytes(32), proof))
     with pytest.raises(NotSupported):
-        table.client.ask(Elevate(2, FLOOR_SLOT, RegisterDeck.ID, number, bytes(32), proof))
+        table.client.ask(Elevate(3, FLOOR_SLOT, RegisterDeck.ID, number, bytes(32), proof))
 
 
 def test_wrong_credentials_lock_nobody_out_and_are_told(table: Table) -> None:
