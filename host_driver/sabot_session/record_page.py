@@ -107,6 +107,9 @@ because of something the machine told. Examples:
 - `collect`, when the machine feeds a round's cards from the tray;
 - `settle`, when the machine's reader has told the cards that the dealer exposed.
 
+An act of the floor may also end what a dealer did: `remove_pack` and `close_table` write `collect` for the
+dealer who is signed in, with the floor's `act`. The round's cards are off the layout then.
+
 ## Kinds of rows
 
 The kinds of the procedure have the names of its actions ([procedure.md](procedure.md)). A row `void` follows

@@ -154,13 +154,6 @@ def device(state: Path, port: int, *options: str) -> Iterator[At]:
         shutil.rmtree(folder)
 
 
-def free_port() -> int:
-    """A TCP port that is free now."""
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        return int(found.getsockname()[1])
-
-
 def plan_of(*steps: tuple[str, str, dict[str, Any]]) -> Plan:
     """A plan, checked to be data."""
     json.dumps(steps)

@@ -3,9 +3,11 @@
 from pathlib import Path
 
 import pytest
-from tests.at_table.stopped_at_need import device, free_port
+from tests.at_table.stopped_at_need import device
 from tests.at_table.terminal import Open
 from tests.conformance.targets import Tcp
+
+from sabot_simulators.free_port import free_port
 
 pytestmark = pytest.mark.slow
 ENTER = "\r"

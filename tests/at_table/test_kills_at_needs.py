@@ -6,10 +6,11 @@ from typing import Any
 
 import pytest
 from tests.at_table.next_start import NextStart
-from tests.at_table.stopped_at_need import HANDS, KEYLESS, Plan, device, free_port, plan_of, program_at
+from tests.at_table.stopped_at_need import HANDS, KEYLESS, Plan, device, plan_of, program_at
 from tests.driver.command import Sabot
 
 from sabot_session.needs import NeedKind
+from sabot_simulators.free_port import free_port
 
 pytestmark = pytest.mark.slow
 THREE, MINI = "md-three-card-baccarat", "md-mini-baccarat"

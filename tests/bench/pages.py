@@ -20,11 +20,12 @@ from statistics import median
 from typing import Any
 
 from tests.bench.measure import Figure
-from tests.serve.served_process import ServedProcess, free_port
+from tests.serve.served_process import ServedProcess
 
 from sabot_protocol.host.messages import ShoeState, ShufflerState
 from sabot_serve.service_client import ServiceClient
 from sabot_serve.service_file import find_service
+from sabot_simulators.free_port import free_port
 
 READERS = 20
 EVENTS_S = 50

@@ -23,8 +23,9 @@ from sabot_floor.names import SiteNames
 from sabot_floor.payloads import RowMessage
 from sabot_floor.server_files import Server, server_text
 from sabot_floor.streams import HEADQUARTERS_STREAM, StreamSettings, set_up_headquarters
-from sabot_simulators.floor.servers import Site, free_port
+from sabot_simulators.floor.servers import Site
 from sabot_simulators.floor.written_table import WrittenTable
+from sabot_simulators.free_port import free_port
 
 SITES = ("harbour", "hill")
 SOURCED_S = 180.0  # a limit for what fails, not a measure

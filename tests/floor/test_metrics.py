@@ -13,8 +13,8 @@ from tests.floor.running_floor import RunningFloor, eventually, run
 
 from sabot_floor import metrics, publisher
 from sabot_floor.connection import Servers
-from sabot_simulators.floor.servers import free_port
 from sabot_simulators.floor.written_table import WrittenTable
+from sabot_simulators.free_port import free_port
 
 FILES = Path(metrics.__file__).parent / "monitoring"
 

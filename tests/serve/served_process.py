@@ -3,7 +3,6 @@
 import json
 import os
 import signal
-import socket
 import subprocess
 import time
 from collections.abc import Callable
@@ -25,6 +24,7 @@ from sabot_simulators.device_settings import DeviceSettings
 from sabot_simulators.emulated_device import emulate
 from sabot_simulators.endpoints.device_server import DeviceServer, wire_ms
 from sabot_simulators.endpoints.tcp import TcpListener
+from sabot_simulators.free_port import free_port
 from sabot_table.procedure import TableRole
 
 DEALER, DEALER_PIN = "dana", "2468"
@@ -135,10 +135,3 @@ class ServedProcess:
     def client(self, **options: Any) -> httpx.Client:
         """A client that sends what a page sends."""
         return httpx.Client(base_url=self.address, headers={"Origin": self.address}, **options, verify=NO_TLS)
-
-
-def free_port() -> int:
-    """A port that nobody listens on."""
-    with socket.socket() as made:
-        made.bind(("127.0.0.1", 0))
-        return int(made.getsockname()[1])

