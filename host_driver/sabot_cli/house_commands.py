@@ -220,6 +220,9 @@ def trust(
 ) -> int:
     """Trust a house's certificates on this computer. The floor or service authorises it.
 
+    Revocations and old house keys that this computer had are forgotten, also of the same house. So give it
+    the newest list at once: 'sabot house update revocations.json'.
+
     Compare the key with what the house's office says: whoever's key is trusted here can enrol people.
 
     Exit codes: 0 done, 1 the file is no statement of a house, 2 usage, 5 not authorised.

@@ -22,7 +22,7 @@ from sabot_driver.unsecured_exchange import UnsecuredExchange
 from sabot_house import office, statements
 from sabot_house.errors import BadStatement, OtherHouse
 from sabot_house.office import Office
-from sabot_house.statements import Statement
+from sabot_house.statements import Statement, kind_of
 from sabot_protocol.host.messages import BadProofDetail, HouseKey, ResetIs, Role
 from sabot_protocol.house_lines import is_site
 
@@ -30,7 +30,7 @@ FOLDER = click.Path(file_okay=False, path_type=Path)
 FILE = click.Path(dir_okay=False, path_type=Path)
 MOST_COUNT = 0xFFFFFFFF
 MOST_SITE = 24
-CHECK_S = 30.0  # a board checks a signature for seconds
+CHECK_S = 30.0  # shortest time-out of a rotation's check by the device
 
 pass_state = click.make_pass_decorator(CliContext)
 
@@ -98,6 +98,10 @@ def bind(
     steps = [statements.read_file(path, statements.ROTATION) for path in rotations]
     if steps and steps[-1].told["to"] != about.told["key"]:
         raise OtherHouse(f"{rotations[-1]}: this rotation does not end at the key of {file}")
+    if steps and service_key is not None and kind_of(service_key) == statements.CERTIFICATE:
+        raise click.UsageError(
+            "--rotation takes service's key file: after it the device refuses certificates of the old key"
+        )
     with open_device(state, options, owner=True) as client:
         by = person_credential(state, client, Role.SERVICE, service_key)
         for step in steps:

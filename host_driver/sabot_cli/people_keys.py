@@ -13,7 +13,7 @@ from sabot_driver.credentials import free_slot
 from sabot_driver.errors import KeyIsSet, KeyMissing, WrongRole
 from sabot_driver.keyring import read_key, read_person, write_key
 from sabot_driver.user_files import UserFiles
-from sabot_house.on_device import certified_file, hand_over
+from sabot_house.on_device import certified_file, fits_a_device, hand_over
 from sabot_house.statements import CERTIFICATE, Statement, kind_of
 from sabot_house.trust import HouseTrust
 from sabot_protocol.host.messages import Role
@@ -42,7 +42,7 @@ def person_credential(state: CliContext, client: Client, role: Role, file: Path 
     if file is not None and kind_of(file) == CERTIFICATE:
         by = certified_file(file, role)
         newest = newest_list(state.user_files)
-        if newest is not None:
+        if newest is not None and fits_a_device(newest):  # else the device keeps its older list
             hand_over(client, newest)
         return by
     return key_credential(state, client, role, file)

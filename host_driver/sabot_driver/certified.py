@@ -20,7 +20,7 @@ from sabot_protocol.house_lines import elevation_line
 from sabot_protocol.wire_constants import BY_CERTIFICATE, CERTIFICATE_ID
 
 CHECK_S = 60.0
-"""How long a device may take for a signature: seconds, and only while nothing moves and no shuffle runs."""
+"""Time-out of one signature's check, in s. It runs on while the device waits for the end of a shuffle."""
 TRIES = 3  # a session may end between the elevation and its request
 PART = 9  # ids in one message
 

@@ -68,13 +68,18 @@ def certified_file(path: Path, role: Role) -> Certified:
     return certified(made, key, role, str(path))
 
 
+def fits_a_device(made: Statement) -> bool:
+    """Whether a device has room for this list of revocations."""
+    return len(made.told["revoked"]) <= MAX_REVOKED
+
+
 def hand_over(client: Client, made: Statement, timeout: float = CHECK_S) -> bool:
     """Give a device the house's list of revocations; False if the device belongs to no house.
 
     `BadStatement` for a list that is longer than a device keeps; errors of the client otherwise.
     """
     told = made.told
-    if len(told["revoked"]) > MAX_REVOKED:
+    if not fits_a_device(made):
         many = len(told["revoked"])
         raise BadStatement(
             f"the list of revocations names {many} certificates, and a device keeps {MAX_REVOKED}",

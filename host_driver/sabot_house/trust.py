@@ -107,7 +107,7 @@ class HouseTrust(AbstractContextManager["HouseTrust"]):
         return statements.read(line, statements.REVOCATIONS, str(self.path)) if line else None
 
     def trust(self, about: Statement, site: str) -> None:
-        """Trust a house from now on, instead of another one. What the other one revoked is forgotten."""
+        """Trust a house, also the same one again. Revocations, old keys and the newest time are forgotten."""
         public = str(about.told["key"])
         if not about.signed_by(public):
             raise BadStatement("the house's statement is not signed by its own key")
@@ -170,7 +170,7 @@ class HouseTrust(AbstractContextManager["HouseTrust"]):
             raise CertificateExpired(f"the certificate of {told['person']} is no longer good")
 
     def _no_earlier(self, at_s: int) -> int:
-        """The time, or that of the newest proof if the clock was set back: nothing expired is good again."""
+        """``at_s``, or the newest time of an accepted proof on this computer's clock, if that is later."""
         return max(at_s, int(self._meta().get("newest_s", "0")))
 
     def prove(self, shown: ShownCertificate, at_s: int) -> None:

@@ -1,4 +1,4 @@
-"""Certificates at one cable of the device: shown, proved for one request, revoked.
+"""The device's checks of certificates on one cable, and of the elevations and revocations that go with them.
 
 A board loads this module with the first certificate or list of revocations. Signatures are checked later, in
 slices, while nothing moves; see ``DeviceProtocol.work``.
@@ -14,8 +14,8 @@ from sabot_protocol.mac import digests_equal
 from sabot_protocol.schema import HIDDEN, MAX_REVOKED
 from sabot_protocol.wire_constants import CERTIFICATE_ID, DEVICE, KEY_SIZE
 
-AFTER_WRONG_MS = 1000  # no certificate and no proof on the same cable
-GRANT_S = 60  # how long an authorised request may take to come
+AFTER_WRONG_MS = 1000  # after a wrong signature this cable refuses what this module takes
+GRANT_S = 60  # from the end of an elevation's check until the request must be here
 RECORD = "revocations"
 HEAD = KEY_SIZE + 4  # the house's key, the list's number
 
@@ -32,9 +32,10 @@ if TYPE_CHECKING:
 class Certificate:
     """What the house signed for a person."""
 
-    def __init__(self, house: bytes, values: "Values") -> None:
+    def __init__(self, house: bytes, site: str, values: "Values") -> None:
         """``values`` of the message ``certificate``."""
         self.house = house
+        self.site = site
         self.key: bytes = values[0]
         self.not_after_s: int = values[1]
         self.person: str = values[2]
@@ -42,7 +43,7 @@ class Certificate:
         self.id = b""
 
     def number(self) -> int:
-        """What stands for the person where an event has a number."""
+        """The person's number in events: the first four bytes of the certificate's id."""
         return int.from_bytes(self.id[:4], "little")
 
 
@@ -57,9 +58,9 @@ class CertificateDesk:
         # message, hash of the body, role, uptime in seconds at which it ends
         self._grant: tuple[int, bytes, int, int] | None = None
         self._list: tuple[int, int, bytearray] | None = None  # number, count, ids so far
-        self._wrong_at: int | None = None  # when something forged came, for a second
+        self._wrong_at: int | None = None  # ticks of the last wrong signature
         self.used: Certificate | None = None
-        """What authorised the request in hand."""
+        """The certificate that authorised the current request."""
 
     def begin_session(self) -> None:
         """Forget what was authorised and handed over in the session before."""
@@ -67,7 +68,7 @@ class CertificateDesk:
         self.drop_grant()
 
     def drop_grant(self) -> None:
-        """What was authorised and has not come is not authorised any more."""
+        """Withdraw what was authorised and not used yet."""
         self._grant = None
 
     def use(
@@ -110,7 +111,7 @@ class CertificateDesk:
             raise refused("wrong_site")
         if now_s > not_after_s:
             raise refused("expired")
-        shown = Certificate(house, (key, not_after_s, person, roles))
+        shown = Certificate(house, site, (key, not_after_s, person, roles))
 
         def begin() -> "SignatureCheck":
             from sabot_protocol.house_lines import ROLES, certificate_line, certificate_text, is_site
@@ -133,7 +134,10 @@ class CertificateDesk:
         raise AnsweredLater
 
     def elevate(self, role: int, message: int, number: int, body_hash: bytes, proof: bytes) -> "Values":
-        """Authorise the next request with this id and body, once the person's signature has been checked."""
+        """Authorise the next request with this message id and body, once the person's signature was checked.
+
+        ``number`` is the elevation's own and rises in a session; it is no request id.
+        """
         self.drop_grant()
         house, now_s, shown = self._house(), self._now_s(), self._shown
         self._wait()
@@ -220,7 +224,7 @@ class CertificateDesk:
     # -- checks ---------------------------------------------------------------------------------
 
     def _house(self) -> bytes:
-        """The house's key; Refusal without one, and for who may not show anything here."""
+        """The house's key; Refusal without one, or in a session not proved with the device's key."""
         if self._port.slot != DEVICE:
             raise Refusal("wrong_role", (OBSERVER,))
         if not self._device.house.key:
@@ -228,17 +232,19 @@ class CertificateDesk:
         return self._device.house.key
 
     def _now_s(self) -> int:
-        """The time; the newest one of this boot if the clock was set back since. Refusal if it is unknown."""
+        """UTC, or ``latest_s`` if a host has set the clock back. Refusal if the time is unknown."""
         seconds, _, quality = self._device.utc()
         if quality == UNKNOWN_TIME:
             raise refused("time_unknown")
         return max(seconds, self._device.latest_s)
 
     def _check_good(self, shown: Certificate) -> None:
-        """Refusal if a certificate is not good now, for whatever came since it was signed."""
+        """Refusal for a changed house key or site, an expired or a revoked certificate."""
         device = self._device
         if device.house.key != shown.house:
             raise refused("no_house")
+        if device.house.site != shown.site:
+            raise refused("wrong_site")
         if self._now_s() > shown.not_after_s:
             raise refused("expired")
         known, _, ids = load(device.memory(), shown.house)
@@ -251,13 +257,13 @@ class CertificateDesk:
             at = ids.find(shown.id, at + 1)
 
     def _wrong(self, reason: str) -> Refusal:
-        """Something was forged: count it, and let the next on this cable wait."""
+        """A signature is wrong: count it, and refuse what comes next on this cable for AFTER_WRONG_MS."""
         self._wrong_at = self._device.now()
         self._device.note_wrong_proof(NO_SLOT)
         return refused(reason)
 
     def _wait(self) -> None:
-        """Refusal for a second after something forged."""
+        """Refusal during AFTER_WRONG_MS after a wrong signature."""
         if self._wrong_at is None:
             return
         passed = ticks.diff(self._device.now(), self._wrong_at)

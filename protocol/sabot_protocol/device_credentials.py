@@ -1,6 +1,7 @@
-"""Who asks on one cable of the device, and the requests that change who may ask.
+"""Who authorises a request on one cable of the device, and the requests about keys, owner and house.
 
-An elevation authorises one request: the one with the message id, the request id and the body that it names.
+An elevation authorises one request with its message id and body. With a slot's key it also names the request
+id. With a certificate it does not: it authorises the next such request (``device_certificates``).
 """
 
 from hashlib import sha256
@@ -38,7 +39,7 @@ class Credentials:
         self._device = port.device
         self.grant: tuple[int, int, int, bytes] | None = None  # slot, message, request id, hash of the body
         self._granted = [0, 0]  # the newest request id authorised in this session: of commands, of queries
-        self.by = (0, 0, 0)  # slot, role and person that authorised the current request; 0 for nobody
+        self.by = (0, 0, 0)  # slot (NO_SLOT: certificate), role, person of the request; zeros: nobody
         self.desk: CertificateDesk | None = None  # from the first certificate or list on
 
     def begin_session(self) -> None:
@@ -49,13 +50,13 @@ class Credentials:
             self.desk.begin_session()
 
     def drop_grant(self) -> None:
-        """What was authorised and has not come is not authorised any more."""
+        """Withdraw what was authorised and not used yet."""
         self.grant = None
         if self.desk is not None:
             self.desk.drop_grant()
 
     def open_desk(self) -> "CertificateDesk":
-        """What is about certificates; a board loads it when it is needed."""
+        """The checks of certificates on this cable, made at the first use: only then a board loads them."""
         if self.desk is None:
             from sabot_protocol.device_certificates import CertificateDesk
 
@@ -80,7 +81,10 @@ class Credentials:
     def elevate(
         self, scheme: int, slot: int, message: int, request_id: int, body_hash: bytes, proof: bytes
     ) -> "Values":
-        """Authorise one request: the one with this id, number and body."""
+        """Authorise the request with this message id, request id and body.
+
+        In the scheme BY_CERTIFICATE ``slot`` is the role, and ``request_id`` the elevation's own number.
+        """
         device = self._device
         self.grant = None
         if self._port.slot != DEVICE:
@@ -97,7 +101,7 @@ class Credentials:
         if request_id == 0 or (found is not None and (found.kind == "query") != bool(kind)):
             raise Refusal("bad_credential", (slot,))  # no such request can have this number
         if request_id <= self._granted[kind] and not self._port.requests.comes_again(request_id):
-            raise Refusal("bad_credential", (slot,))  # an old one, shown again
+            raise Refusal("bad_credential", (slot,))  # replayed
         assert self._port.link is not None
         wanted = elevation_proof(
             key, self._port.link.session.transcript, scheme, slot, message, request_id, body_hash
@@ -110,7 +114,7 @@ class Credentials:
         return device.keys.holder(slot)
 
     def set_key(self, slot: int, role: int, person: int, key: bytes) -> "Values":
-        """While a device is provisioned its owner may fill empty slots; all else takes service."""
+        """Set a slot's key. Until provisioning ends the owner may fill empty slots; else service may."""
         device = self._device
         if slot >= SLOTS:
             raise Refusal("no_such_key", (slot,))
@@ -119,7 +123,7 @@ class Credentials:
         if not fits(slot, role, person):
             raise Refusal("bad_field", (1,))
         if digests_equal(key, bytes(KEY_SIZE)):
-            raise Refusal("bad_field", (3,))  # nobody's secret
+            raise Refusal("bad_field", (3,))  # zeros are no secret key
         device.keys.set(slot, key, role, person)
         device.end_sessions(slot, self._port)
         device.emit("key_changed", slot, role, person, self._port.host_id, self.by[2])
@@ -139,11 +143,11 @@ class Credentials:
         return ()
 
     def evict_owner(self, host_id: bytes) -> "Values":
-        """Take the device from a host, between rounds or when it has been silent; again, it does nothing."""
+        """End a host's ownership between rounds, or after SILENCE_MS of silence. A repeat does nothing."""
         device = self._device
         owner = device.owner
         if owner is self._port:
-            raise Refusal("bad_field", (0,))  # it may detach
+            raise Refusal("bad_field", (0,))  # the owner itself uses detach
         if owner is None or owner.host_id != host_id:
             return ()
         _, shoe, _, flags, _, _ = device.executor.status()
@@ -190,7 +194,7 @@ class Credentials:
         if not is_site(site):
             raise Refusal("bad_field", (1,))
         if not device.executor.idle():
-            raise Refusal("busy", (device.events.free(),))  # the record is in flash
+            raise Refusal("busy", (device.events.free(),))  # flash may be written only while nothing moves
         person = self.by[2]
         if not house.key or house.key == key:
             self._bind(key, site, person)
@@ -226,7 +230,7 @@ class Credentials:
         if (house.key, house.site) == (key, site):
             return
         count = house.count
-        if house.damaged:  # no statement that was ever signed for the lost count may fit
+        if house.damaged:  # the count is lost: a random one, so that no statement signed before fits
             count = int.from_bytes(device.random(4), "little")
         try:
             house.write(key, site, count)

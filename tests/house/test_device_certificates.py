@@ -188,7 +188,9 @@ def test_with_asyncio(harbour: Harbour) -> None:
     asyncio.run(act())
 
 
-def test_the_commands_take_a_certificate(house_device: HouseDevice, tmp_path: Path) -> None:
+def test_the_commands_take_a_certificate(
+    house_device: HouseDevice, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The command hands over the list that the computer has, and shows the certificate."""
     run, device = house_device.run, ("--device", house_device.url, "--simulator")
     run(
@@ -208,3 +210,9 @@ def test_the_commands_take_a_certificate(house_device: HouseDevice, tmp_path: Pa
     watched = run("watch", *device, "--all", "--seconds", 1)
     used = [each["fields"] for each in watched.of("device_event") if each["name"] == "certificate_used"]
     assert [(each["person"], each["role"]) for each in used] == [("tess", "service")]
+    monkeypatch.setattr(on_device, "MAX_REVOKED", -1)  # the computer's list is longer than a device keeps
+    run("service", "return", *device, *by)
+    run("house", "rotate", "office", "--old-until", "2100-01-01", "--out", "rotation.json")
+    bind = ("house", "bind", "office/house.json", "--site", SITE, "--rotation", "rotation.json")
+    assert "--rotation takes service's key file" in run(*bind, *device, *by, code=2).out
+    run(*bind, *device, "--service-key", "service.key")

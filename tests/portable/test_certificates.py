@@ -389,6 +389,13 @@ def test_a_new_house_needs_a_list_of_its_own_and_begins_anew():
     assert pair.show(paper) == OK
 
 
+def test_a_device_that_moves_to_another_site_takes_no_certificate_of_the_one_before():
+    pair = shown()
+    pair.device.house.write(HOUSE.public, "CLUB", 0)
+    assert refusal(pair.elevate(PAPER, PLAY, 1)) == "wrong_site"
+    assert pair.ask(PLAY, 1)[0] == "wrong_role"
+
+
 def test_memory_that_fails_leaves_the_list_that_was_there():
     pair = House()
     memory, save = pair.memory, pair.memory.save
