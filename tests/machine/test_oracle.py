@@ -10,7 +10,7 @@ from tests.machine.tables import Judged, Table
 
 from sabot_firmware import hardware, shoe, shuffler
 from sabot_firmware.decks import AUTOMATED_SHOE, CARD_BY_CARD, MANUAL_SHOE
-from sabot_firmware.rounds import CORRECT
+from sabot_firmware.rounds import CARD_EXTRA, CORRECT, Round
 from sabot_protocol.codec import enum_number
 from sabot_simulators.chips import PowerCut
 from sabot_simulators.mechanism.physical_cards import PhysicalCard, one_card
@@ -44,6 +44,21 @@ def test_two_rounds_without_a_fault_are_right() -> None:
         table.oracle.ask()
     assert table.oracle.wrong == []
     assert table.oracle.claims > 100
+
+
+def test_a_card_too_many_may_still_be_in_the_path() -> None:
+    """As many as must came out, and one more had left the shoe: that right verdict was called wrong."""
+    table = Judged(1, "extra_card@store:1", "stuck@deal:53")
+    table.play_round()
+    assert table.named("round_ended") == [(1, CARD_EXTRA, 31, 52)]
+    assert table.unexcused() == []
+
+
+def test_a_card_too_many_that_is_nowhere_is_a_wrong_claim(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Round, "verdict", lambda *_: CARD_EXTRA)
+    table = Judged(1)
+    table.play_round()
+    assert table.unexcused() == ["52 is too many"]
 
 
 def excuse_of(table: Judged, name: str) -> WrongClaim:

@@ -285,7 +285,9 @@ class Oracle:
         if verdict == CARD_MISSING:
             self._overlooked.missed(deck.deck_id)
         self._claim(f"{count} is too few", verdict != CARD_MISSING or count < expected)
-        self._claim(f"{count} is too many", verdict != CARD_EXTRA or count > expected)
+        left = self._machine.deal_track.cards() + self._machine.shoe  # one more may lie in the path
+        more = count > expected or (count == expected and len(bodies) + len(left) > expected)
+        self._claim(f"{count} is too many", verdict != CARD_EXTRA or more)
         if verdict == CORRECT:
             self._correct(current, deck, bodies, count)
 
