@@ -1,6 +1,8 @@
 """SQLite on the simulated disk: what was synchronised is there after the power was lost."""
 
+import gc
 import sqlite3
+import weakref
 from contextlib import suppress
 from pathlib import Path
 from random import Random
@@ -11,6 +13,7 @@ from sabot_driver import Journal
 from sabot_driver.errors import JournalBusy, JournalDamaged, JournalFull
 from sabot_driver.journal import CommandRecord, JournalBatch
 from sabot_simulators.whole_system.simulated_disk import SimulatedDisk
+from sabot_simulators.whole_system.sqlite_vfs import SimulatedFiles, installed
 
 SERIAL = b"SERIAL01"
 
@@ -98,3 +101,36 @@ def test_other_databases_are_where_they_were(
     connection.execute("CREATE TABLE a (b)")
     connection.close()
     assert path.stat().st_size > 0
+
+
+class KilledProgram:
+    """What a program leaves that was killed: an open connection, and references in a circle."""
+
+    def __init__(self, files: SimulatedFiles, path: Path) -> None:
+        self.files, self.me = files, self
+        self.database = sqlite3.connect(path, isolation_level=None)
+        self.database.execute("PRAGMA journal_mode=WAL")
+        self.database.execute("CREATE TABLE rows (n)")
+        self.database.execute("BEGIN IMMEDIATE")
+        self.database.execute("INSERT INTO rows VALUES (1)")
+
+
+def leave_a_connection(folder: Path) -> "weakref.ref[SimulatedFiles]":
+    with installed(Random(1)) as files:
+        files.disks[str(folder)] = SimulatedDisk(Random(2), lambda: 0)
+        KilledProgram(files, folder / "rows.db")
+        assert files.is_open()
+        return weakref.ref(files)
+
+
+def test_a_connection_that_was_left_open_is_closed_by_the_collection_of_garbage(tmp_path: Path) -> None:
+    """Python ended by a segmentation fault: SQLite called the file system, which was collected as well."""
+    left = leave_a_connection(tmp_path)
+    gc.collect()
+    files = left()
+    assert files is not None
+    assert not files.is_open()
+    del files
+    with installed(Random(1)):
+        gc.collect()  # it is used no more
+    assert left() is None

@@ -99,7 +99,7 @@ class _Handle:
     """One open file."""
 
     def __init__(self, disk: SimulatedDisk, file: SimulatedFile, shared: _Shared) -> None:
-        self.disk = disk
+        self.disk: SimulatedDisk | None = disk  # None: the file system is gone
         self.file = file
         self.shared = shared
         self.generation = disk.generation
@@ -149,6 +149,17 @@ class SimulatedFiles:
         self._library.sqlite3_vfs_unregister(ctypes.byref(self._vfs))
         self._library.sqlite3_vfs_register(self._before, 1)
         self._library.sqlite3_randomness(0, None)
+
+    def is_open(self) -> bool:
+        """Whether SQLite has a file open: it calls this file system until it has closed it."""
+        return bool(self._handles)
+
+    def retire(self) -> None:
+        """Let go of the disks. SQLite can close the files that it has open, and all else fails."""
+        for handle in self._handles.values():
+            handle.disk = None
+        self.disks.clear()
+        self._now = None
 
     def _guarded(self, kind: Any, function: Callable[..., Any]) -> Any:
         """An exception must not pass through SQLite: it is noted, and SQLite sees an error."""
@@ -234,11 +245,18 @@ class SimulatedFiles:
 
     def _handle(self, file: Any) -> _Handle:
         handle = self._handles[file.contents.handle]
-        self._now = handle.disk
-        handle.disk.check()
-        if handle.generation != handle.disk.generation:
-            raise DiskFailed
+        self._disk_of(handle)
         return handle
+
+    def _disk_of(self, handle: _Handle) -> SimulatedDisk:
+        disk = handle.disk
+        if disk is None:
+            raise DiskFailed
+        self._now = disk
+        disk.check()
+        if handle.generation != disk.generation:
+            raise DiskFailed
+        return disk
 
     def _close(self, file: Any) -> int:
         number = file.contents.handle
@@ -257,18 +275,18 @@ class SimulatedFiles:
         return OK
 
     def _write(self, file: Any, data: int, size: int, at: int) -> int:
-        handle = self._handle(file)
-        handle.disk.write(handle.file, at, ctypes.string_at(data, size))
+        handle = self._handles[file.contents.handle]
+        self._disk_of(handle).write(handle.file, at, ctypes.string_at(data, size))
         return OK
 
     def _truncate(self, file: Any, size: int) -> int:
-        handle = self._handle(file)
-        handle.disk.truncate(handle.file, size)
+        handle = self._handles[file.contents.handle]
+        self._disk_of(handle).truncate(handle.file, size)
         return OK
 
     def _sync(self, file: Any, flags: int) -> int:
-        handle = self._handle(file)
-        handle.disk.sync(handle.file)
+        handle = self._handles[file.contents.handle]
+        self._disk_of(handle).sync(handle.file)
         return OK
 
     def _file_size(self, file: Any, out: Any) -> int:
@@ -325,13 +343,13 @@ class SimulatedFiles:
             for lock in locks:
                 lock.pop(number, None)
             return OK
-        self._handle(file)
+        disk = self._disk_of(handle)
         exclusive = not flags & SHM_SHARED
         for lock in locks:
             for who, other in lock.items():
                 if who != number and (exclusive or other):
                     return BUSY
-        if exclusive and first == WAL_WRITE_LOCK and handle.disk.locked():
+        if exclusive and first == WAL_WRITE_LOCK and disk.locked():
             return BUSY
         for lock in locks:
             lock[number] = exclusive
@@ -344,12 +362,21 @@ class SimulatedFiles:
         return OK
 
 
+_USED: list[SimulatedFiles] = []
+"""File systems that SQLite may still call. A program that was killed leaves its connection open, and the
+collection of garbage closes that at any later time. If the file system went with it, SQLite would call freed
+memory."""
+
+
 @contextmanager
 def installed(random: Random) -> Iterator[SimulatedFiles]:
-    """A file system that is the default one meanwhile."""
+    """A file system that is the default one meanwhile. Connections that it leaves open are of no use then."""
+    _USED[:] = [each for each in _USED if each.is_open()]
     files = SimulatedFiles(random)
+    _USED.append(files)
     files.register()
     try:
         yield files
     finally:
         files.unregister()
+        files.retire()
