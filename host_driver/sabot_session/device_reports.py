@@ -500,12 +500,15 @@ class DeviceReports:
             self._session.state.round,
         )
         assert progress is not None
-        if progress.opened and not progress.device_done:
+        if not progress.opened:
+            table.round.cards_in_device = False  # it dealt none: nobody takes any out
+            return
+        if not progress.device_done:
             return
         out = device.shoe in (ShoeState.EMPTY, ShoeState.BLOCKED) and not device.survey
         other = device.shoe == ShoeState.READY and device.in_shoe != table.round.pack_id
         by = self._session.dealer_by(now_s)
-        if by is not None and (out or other or not progress.opened):
+        if by is not None and (out or other):
             self._session.do(self._session.procedure.voiding.empty_device, by)
 
     def load_if_ready(self, now_s: int) -> None:

@@ -1,7 +1,7 @@
 """What a session does after a step that failed, a link that came back, and events that were lost."""
 
 import pytest
-from tests.session.acted_table import NOW_S, ActedTable, Register
+from tests.session.acted_table import ANTES, NOW_S, ActedTable, Register
 from tests.session.scripted_machine import ScriptedMachine
 
 from sabot_protocol.host import messages as m
@@ -187,6 +187,20 @@ def test_the_floor_countersigns_a_dealers_report_and_not_its_own(by: str, signed
     (void,) = table.rows("void")
     assert void.data["countersign"] is signed
     assert (NeedKind.COUNTERSIGN in table.kinds()) is signed
+
+
+def test_nobody_takes_cards_out_of_a_machine_that_opened_no_round() -> None:
+    """The dealer reported the shoe before the machine answered; the record had the dealer take out cards."""
+    table = ActedTable()
+    table.ready()
+    act, at_s = acts.NoMoreBets(ANTES), table.now_s
+    table.session.act("bets", None, table.session.cursor, "ben", act, at_s)  # the machine does not answer yet
+    table.give(acts.ReportShoeFailed())
+    assert [each.round_id for each in table.rows("void")] == [1]
+    assert table.rows("empty_device") == []
+    table.prepare()
+    table.bet()
+    assert [each.round_id for each in table.rows("no_more_bets")] == [1, 2]
 
 
 def test_a_pack_that_lay_outside_is_shuffled_again_when_the_machine_deals_again() -> None:
